@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import environment
+import peer_environment
 
 if TYPE_CHECKING:
     from corpus import File
+    from peers import Piece
 
 ROUNDS = 3
 OURS = "Chapter & Verse"
@@ -28,7 +30,7 @@ def main() -> None:
     wrong = [folder for folder in folders if not folder.is_dir()]
     if wrong or not folders:
         sys.exit(f"{wrong[0]} is no folder." if wrong else "Name a folder of Markdown: benchmarks/chunking.py FOLDER …")
-    environment.enter()
+    peer_environment.enter()
     for folder in folders:
         _measure(folder)
 
@@ -45,7 +47,10 @@ def _measure(folder: Path) -> None:
     print(f"\n{folder}: {len(corpus.files)} files, {corpus.markdown_size / 1e6:.2f} MB of Markdown\n")
     print(f"{'':34}{'MB/s':>7}{'ours is':>10}{'chunks':>8}{'> 512':>7}{'lost path':>11}", end="")
     print("".join(f"{kind + ' cut':>17}" for kind in KINDS))
-    rows = {OURS: corpus.chunks, **{name: corpus.of_text(split) for name, split in peers().items()}}
+    rows: dict[str, Callable[[File], list[Piece]]] = {
+        OURS: corpus.chunks,
+        **{name: corpus.of_text(split) for name, split in peers().items()},
+    }
     # Create the peers again for each round, because some cache token counts.
     seconds = _in_turns(lambda: rows | {n: corpus.of_text(split) for n, split in peers().items()}, corpus.files)
     for name, split in rows.items():
@@ -60,11 +65,11 @@ def _measure(folder: Path) -> None:
         ("Markdown", corpus.from_markdown, corpus.markdown_size),
         ("HTML", corpus.from_html, corpus.html_size),
     ):
-        best = _in_turns(lambda name=name, work=work: {name: work}, corpus.files)[name]  # type: ignore[misc]
+        best = _in_turns(partial(dict, [(name, work)]), corpus.files)[name]
         print(f"{name} -> chunks: {size / 1e6 / best:.2f} MB/s of {name} on one core")
 
 
-def _in_turns(make: Callable[[], dict[str, Callable[[File], object]]], files: Sequence[File]) -> dict[str, float]:
+def _in_turns(make: Callable[[], Mapping[str, Callable[[File], object]]], files: Sequence[File]) -> dict[str, float]:
     """Return the least processor seconds that each took for all files."""
     from chapterverse.text import tokens
 

@@ -173,7 +173,14 @@ class Function:
     def pack(cls, folder: Path, *options: str) -> Function:
         """Fill a folder with the function, compiled as it is shipped, by these options of `package.py`."""
         machine = package.MACHINES.get(platform.machine(), platform.machine())
-        command = [sys.executable, ROOT / "scripts" / "package.py", "--machine", machine, "--out", folder / "lambda"]
+        command: list[str | Path] = [
+            sys.executable,
+            ROOT / "scripts" / "package.py",
+            "--machine",
+            machine,
+            "--out",
+            folder / "lambda",
+        ]
         command += options
         done = subprocess.run(command, stdout=subprocess.DEVNULL)
         python = package.local_python()
@@ -183,18 +190,20 @@ class Function:
         client = folder / "client"
         lock = (ROOT / "requirements" / "test.txt").read_text(encoding="utf-8")
         pins = re.findall(rf"^(?:{'|'.join(CLIENT)})==[^ ;]+", lock, re.MULTILINE)
-        install = [environment.UV, "pip", "install", "--quiet", "--no-deps", "--python", python, "--target", client]
-        subprocess.run([*install, *pins], check=True)
-        compiling = [
+        install: list[str | Path] = [
+            environment.UV,
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--python",
             python,
-            "-m",
-            "compileall",
-            "-q",
-            "--invalidation-mode",
-            "unchecked-hash",
-            "-x",
-            "/lambda/(?!hello)",
+            "--target",
+            client,
         ]
+        subprocess.run([*install, *pins], check=True)
+        compiling: list[str | Path] = [python, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash"]
+        compiling += ["-x", "/lambda/(?!hello)"]
         subprocess.run([*compiling, folder], check=True)
         # The real interpreter: an environment's would find this project's folders, and a shim starts twice.
         answer = subprocess.run([python, "-c", "import sys; print(sys.executable)"], capture_output=True, text=True)
@@ -232,6 +241,10 @@ def published(folder: Path, chunks: int) -> Iterator[tuple[dict[str, dict[str, s
         yield {store: ANYWHERE | settings for store, settings in stores.items()}, question
 
 
+#: A runtime, a handler, settings, and the method, path and body of a request.
+Case = tuple[str, str, Mapping[str, str], tuple[str, str, str] | None]
+
+
 def compared(
     what: str,
     function: Function,
@@ -248,7 +261,8 @@ def compared(
     """
     body = {"query": question, **({"thread_id": thread} if thread else {})}
     asked = ("POST", "/v1/chat", json.dumps(body)) if question else None
-    cases = {"hello": ("awslambdaric", "hello.handler", {}, ("GET", "/v1/health", "") if question else None)} | {
+    hello: Case = ("awslambdaric", "hello.handler", {}, ("GET", "/v1/health", "") if question else None)
+    cases: dict[str, Case] = {"hello": hello} | {
         f"{store}, {runtime}": (runtime, HANDLER, settings, asked)
         for runtime in ("awslambdaric", "streaming")
         for store, settings in stores.items()
@@ -257,9 +271,9 @@ def compared(
     # The first round warms the disk cache and doesn't count.
     for counts in [False, *[True] * rounds]:
         for name, (runtime, of, settings, request) in cases.items():
-            times = start(function, function.command(runtime, of), settings, event(*request) if request else None)
+            taken = start(function, function.command(runtime, of), settings, event(*request) if request else None)
             if counts:
-                times_by_case[name].append(times)
+                times_by_case[name].append(taken)
     hellos = [processor for _, processor in times_by_case["hello"]]
     worst = dict.fromkeys(stores, 0.0)
     print(
@@ -268,7 +282,7 @@ def compared(
     for name, times in times_by_case.items():
         clock, processor = (statistics.median(column) for column in zip(*times, strict=True))
         ratio = processor / statistics.median(hellos)
-        ratios = [one / hello for (_, one), hello in zip(times, hellos, strict=True)]
+        ratios = [one / of_hello for (_, one), of_hello in zip(times, hellos, strict=True)]
         print(f"  {name:22} {processor:5.0f}  {ratio:.2f} ({min(ratios):.2f} to {max(ratios):.2f})  {clock:5.0f}")
         if name != "hello":
             store = name.partition(",")[0]
@@ -283,7 +297,7 @@ def start(
     with RuntimeApi() as api, tempfile.TemporaryDirectory(prefix="cold-") as writable:
         host = {"AWS_LAMBDA_RUNTIME_API": api.address, "_HANDLER": HANDLER, "TMPDIR": writable}
         started = time.perf_counter()
-        process = subprocess.Popen(command, env=function.variables(host | settings), stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(command, env=function.variables({**host, **settings}), stdout=subprocess.DEVNULL)
         try:
             if not api.asked.wait(SECONDS):
                 sys.exit(f"{command} never asked for an invocation.")

@@ -23,6 +23,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -46,11 +47,7 @@ HALVES = {
 #: Without the sign; `here` is 0 where no page is known.
 WITHOUT: Mapping[str, Callable[[], AbstractContextManager[Any]]] = {
     "-": nullcontext,
-    **{
-        name: lambda name=name: mock.patch.dict(ranking.WEIGHTS, {name: 0.0})
-        for name in ranking.WEIGHTS
-        if name != "here"
-    },
+    **{name: partial(mock.patch.dict, ranking.WEIGHTS, {name: 0.0}) for name in ranking.WEIGHTS if name != "here"},
     "title, heading": lambda: mock.patch.dict(ranking.WEIGHTS, {"title": 0.0, "heading": 0.0}),
     "frames": lambda: mock.patch.object(hybrid, "read_frame", return_value=None),
     "spelling": lambda: mock.patch.object(search, "correct", side_effect=lambda question, _: question),

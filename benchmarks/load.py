@@ -212,8 +212,8 @@ def wrk(folder: Path, service: Server, connections: int, seconds: int, *, origin
     if done.returncode:
         sys.exit(done.stderr)
     summary = json.loads(done.stdout.strip().splitlines()[-1])
-    times = (summary[name] / 1e6 for name in ("micros", "p50", "p99"))
-    return Load(summary["requests"], *times, service.cpu - before, summary["refused"], summary["broken"])
+    taken, p50, p99 = (summary[name] / 1e6 for name in ("micros", "p50", "p99"))
+    return Load(summary["requests"], taken, p50, p99, service.cpu - before, summary["refused"], summary["broken"])
 
 
 @contextmanager

@@ -54,9 +54,9 @@ async def compare(folder: str, questions: list[str], rounds: int) -> int:
             for number, question in enumerate(questions):
                 for name in sorted(taken, reverse=number % 2 == 1):
                     # A round's first words make each question new.
-                    figures = await ask(client, name, f"{question} {prose(random.Random(1000 * turn + number), 1)}")
+                    times = await ask(client, name, f"{question} {prose(random.Random(1000 * turn + number), 1)}")
                     # The first round warms up.
-                    taken[name] += [figures] if turn else []
+                    taken[name] += [times] if turn else []
     clock, processor = ({n: statistics.median(f[at] for f in each) for n, each in taken.items()} for at in (0, 1))
     for label, figures in (("by the clock", clock), ("by processor time", processor)):
         ratio = figures["mcp"] / figures["retrieve"]

@@ -143,7 +143,7 @@ def readers(names: list[str], options: argparse.Namespace) -> None:
     for figure, kinds in figures.items():
         line = "  ".join(f"{kind} {sum(v) / len(v):.3f} ({len(v)})" for kind, v in sorted(kinds.items()))
         print(f"  {figure:14} {line}")
-    _words(words)
+    _print_lengths(words)
     print(f"  {'CPU seconds':14} {seconds:.2f}")
 
 
@@ -163,10 +163,10 @@ def references(options: argparse.Namespace) -> None:
     print(
         f"  share of the reference's words {statistics.mean(shares):.3f}, of answered {statistics.mean(answered):.3f}"
     )
-    _words(words)
+    _print_lengths(words)
 
 
-def _words(words: list[int]) -> None:
+def _print_lengths(words: list[int]) -> None:
     ordered = sorted(words)
     print(f"  {'words':14} median {statistics.median(ordered):.0f}, 9th decile {ordered[len(ordered) * 9 // 10]}")
 

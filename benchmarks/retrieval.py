@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import environment
+import peer_environment
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from scoring import QuestionSet, Result
 
 RESAMPLES, SEED = 10_000, 7
-HOME = environment.ROOT / ".cache" / "retrieval"
+HOME = peer_environment.ROOT / ".cache" / "retrieval"
 MACRO = "mean of the sets"
 
 
 def main() -> None:
     options = _options()
     if options.only is None:
-        environment.enter()
+        peer_environment.enter()
     from retrievers.model import Memory, model_folder
     from retrievers.ours import ours
     from scoring import read_sets
@@ -47,7 +47,8 @@ def main() -> None:
     memory = Memory(HOME / "vectors.sqlite")
     folder = model_folder(options.model, options.tokenizer, HOME) if options.model else None
     retrievers: list[Retriever] = [*ours(f"fastembed:{folder}" if folder else "", options.reranker, memory)]
-    if options.only is None:
+    # Only ours needs no model.
+    if folder and options.only is None:
         from retrievers.peers import peers
 
         retrievers += peers(folder, memory, with_our_chunks=options.our_chunks)

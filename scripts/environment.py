@@ -25,8 +25,8 @@ PYTHON = VENV / "bin" / "python"
 UV = VENV / "bin" / "uv"
 REQUIREMENTS = ROOT / "requirements"
 
-PIP = (PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-UV_INSTALL = (UV, "pip", "install", "--quiet", "--python", PYTHON)
+PIP: Sequence[str | Path] = (PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+UV_INSTALL: Sequence[str | Path] = (UV, "pip", "install", "--quiet", "--python", PYTHON)
 
 #: Each profile includes the ones before it.
 PROFILES = ("lock", "demo", "test")
@@ -128,7 +128,7 @@ def _install(profile: str) -> None:
         return
     _add(["--require-hashes", "-r", REQUIREMENTS / f"{profile}.txt"], failed)
     _add(["--no-deps", "--no-build-isolation", "-e", ROOT], "The package itself could not be installed")
-    runtime = ["--require-hashes", "--only-binary", ":all:", "-r", REQUIREMENTS / "reading.txt"]
+    runtime: list[str | Path] = ["--require-hashes", "--only-binary", ":all:", "-r", REQUIREMENTS / "reading.txt"]
     # Without uv, or where uv fails, pip says whether there is a package for this machine.
     if not (uv_is_there and succeeds([*UV_INSTALL, *runtime], ROOT)) and not succeeds([*PIP, *runtime], ROOT):
         _say("The reading model's runtime has no package for this machine: answers are found by words alone.")

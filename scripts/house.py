@@ -97,7 +97,7 @@ def imported(site: Path) -> str:
         "try: cli(['build', '-q', '-f', sys.argv[1]], standalone_mode=False)\n"
         "finally: print(sum(n.partition('.')[0] in ('chapterverse', 'chapterverse_api') for n in sys.modules))"
     )
-    run = [sys.executable, "-c", program, site / "mkdocs.yml"]
+    run: list[str | Path] = [sys.executable, "-c", program, site / "mkdocs.yml"]
     done = subprocess.run(run, capture_output=True, text=True, check=True, cwd=site)
     return f"a MkDocs build of one page: {done.stdout.splitlines()[-1]} of our modules"
 

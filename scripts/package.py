@@ -199,9 +199,9 @@ def _install(folder: Path, machine: str, extra: Sequence[str]) -> None:
 
 def _fetch(folder: Path, locks: Sequence[Path], of_uv: Sequence[str] = (), of_pip: Sequence[str] = ()) -> None:
     """Unpack the wheels of the locks, for this machine unless the arguments name another one."""
-    uv = (environment.UV, "pip", "install", "--link-mode", "copy", *of_uv)
+    uv: Sequence[str | Path] = (environment.UV, "pip", "install", "--link-mode", "copy", *of_uv)
     # Slower, but reads pip's configuration.
-    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install", *of_pip)
+    pip: Sequence[str | Path] = (sys.executable, "-m", "pip", "--disable-pip-version-check", "install", *of_pip)
     wanted = [word for lock in locks for word in ("-r", lock)]
     how = ["--quiet", "--no-deps", "--only-binary", ":all:", "--require-hashes", "--python-version", VERSION]
     if not any(environment.succeeds([*install, *how, "--target", folder, *wanted]) for install in (uv, pip)):
@@ -268,7 +268,7 @@ def _precompile(folder: Path, python: Path, machine: str) -> None:
             _strip(importable, python)
             _copy(importable, [])
         target = folder / "chapterverse_api" / "precompiled.bin"
-        command = [python, "-I", "-B", PRECOMPILE, importable, target]
+        command: list[str | Path] = [python, "-I", "-B", PRECOMPILE, importable, target]
         done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"What is compiled at a start could not be written down:\n{done.stdout}{done.stderr}")

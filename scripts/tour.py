@@ -77,7 +77,7 @@ def main() -> None:
 @contextmanager
 def _serve(run: Path, variables: dict[str, str]) -> Iterator[str]:
     """Serve the site, and keep the log of the service."""
-    command = [demo.PROGRAM, "serve", "--site-dir", run / "site", "--port", str(PORT)]
+    command: list[str | Path] = [demo.PROGRAM, "serve", "--site-dir", run / "site", "--port", str(PORT)]
     with (run / "log").open("wb") as log, subprocess.Popen(command, env=variables, stderr=log) as server:
         try:
             demo.wait_until_ready(server, PORT)
@@ -138,11 +138,11 @@ def _write_report(run: Path, variables: dict[str, str]) -> None:
     log = (run / "log").read_text("utf-8").replace(f"http://{demo.HOST}:{PORT}/", "https://docs.chapterverse.example/")
     for line in log.splitlines():
         event = json.loads(line) if line.startswith("{") else {}
-        if str(thread := event.get("thread_id")).endswith("-of-the-tour"):
+        if (thread := str(event.get("thread_id"))).endswith("-of-the-tour"):
             day = days.setdefault(thread, len(days) * 11 % 28 + 1)
             lines.append(json.dumps({**event, "time": f"2026-10-{day:02}{event['time'][10:]}"}))
     (run / "month.log").write_text("\n".join(lines), "utf-8")
-    command = [demo.PROGRAM, "report", "--log", run / "month.log", "--html", run / "report.html"]
+    command: list[str | Path] = [demo.PROGRAM, "report", "--log", run / "month.log", "--html", run / "report.html"]
     subprocess.run(command, env=variables, check=True)
 
 

@@ -21,9 +21,11 @@ def browser_path(name: str) -> str:
     # `make test` has looked already, found none, and said so.
     if os.environ.get(f"CHAPTERVERSE_{name.upper()}") == "":
         pytest.skip(f"There is no {name.capitalize()} for the browser tests.")
-    finder = [sys.executable, SCRIPTS / f"{name}.py"]
+    finder: list[str | Path] = [sys.executable, SCRIPTS / f"{name}.py"]
     done = subprocess.run(finder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     said = done.stderr.strip().rpartition("\n")[2]
     if done.returncode != 0:
         pytest.fail(said, pytrace=False)
-    return done.stdout.strip() or pytest.skip(said)
+    if not (path := done.stdout.strip()):
+        pytest.skip(said)
+    return path

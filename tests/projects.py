@@ -14,7 +14,7 @@ from chapterverse.store import open_store
 
 STORE = ".cache/plugin/chapterverse"
 #: A store that is down: nobody listens at this port.
-DOWN = {"CHAPTERVERSE_STORE": "qdrant:http://127.0.0.1:9", "CHAPTERVERSE_PUBLISH": "1"}
+DOWN: dict[str, Any] = {"CHAPTERVERSE_STORE": "qdrant:http://127.0.0.1:9", "CHAPTERVERSE_PUBLISH": "1"}
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ class Listed:
 
 
 def resolved(asked: FilterTree | None, chunks: Sequence[Chunk] = CHUNKS) -> Filter | None:
-    return resolve(asked, Listed(chunks))  # type: ignore[arg-type]
+    return resolve(asked, Listed(chunks))
 
 
 def kept(filters: Filter | None, chunk: Chunk) -> bool:

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 import urllib.request
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ def test_of_rebuilds_that_wait_only_the_newest_counts(tmp_path: Path) -> None:
         running.submit(first)
         assert entered.wait(60)
         for i in range(1, 5):
-            running.submit(lambda i=i: done.append(i))  # type: ignore[misc]
+            running.submit(partial(done.append, i))
         go_on.set()
         deadline = time.monotonic() + 60
         while len(done) < 2 and time.monotonic() < deadline:

@@ -556,7 +556,7 @@ def test_a_store_that_is_down_fails_a_strict_build_in_one_sentence(site: Site) -
         ),
     ],
 )
-def test_a_strict_build_that_may_not_publish_never_fails(site: Site, environment: dict[str, str], reason: str) -> None:
+def test_a_strict_build_that_may_not_publish_never_fails(site: Site, environment: dict[str, Any], reason: str) -> None:
     site.configure({"strict": True})
     said = site.build("--strict", **{**DOWN, **environment})
     assert warnings(said) == []

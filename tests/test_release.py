@@ -33,14 +33,8 @@ PATIENCE = 300.0
 def make(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
     def made() -> Path:
         out = tmp_path_factory.mktemp("release") / "out"
-        command = [
-            sys.executable,
-            ROOT / "scripts/release.py",
-            "--repository",
-            REPOSITORY,
-            "--email",
-            "us@docs.example",
-        ]
+        program, contact = ROOT / "scripts/release.py", "us@docs.example"
+        command: list[str | Path] = [sys.executable, program, "--repository", REPOSITORY, "--email", contact]
         done = subprocess.run([*command, "--out", out], capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 0, done.stderr
         return out
@@ -134,7 +128,18 @@ def test_uvx_runs_the_wheel_from_an_empty_cache(made: Path, tmp_path: Path) -> N
     uv = Path(sys.executable).with_name("uv")
     wheel = made / f"chapterverse-{__version__}-py3-none-any.whl"
     environment = {**os.environ, "UV_CACHE_DIR": str(tmp_path / "cache"), "UV_TOOL_DIR": str(tmp_path / "tools")}
-    command = [uv, "tool", "run", "--no-config", "--python", sys.executable, "--from", wheel, "chapterverse", "--help"]
+    command: list[str | Path] = [
+        uv,
+        "tool",
+        "run",
+        "--no-config",
+        "--python",
+        sys.executable,
+        "--from",
+        wheel,
+        "chapterverse",
+        "--help",
+    ]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

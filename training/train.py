@@ -170,7 +170,8 @@ def relevance(
 ) -> list[float]:
     model.eval()
     tokens = encoder.question(question)
-    return model([encoder.pair(tokens, encoded.passage(n)) for n in chunks]).relevance.tolist()
+    scores: list[float] = model([encoder.pair(tokens, encoded.passage(n)) for n in chunks]).relevance.tolist()
+    return scores
 
 
 def find_other_answers(model: Reader, corpus: Corpus, encoder: PairEncoder, path: Path) -> dict[str, list[int]]:

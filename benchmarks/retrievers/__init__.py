@@ -28,7 +28,10 @@ class Index(Protocol):
 
 
 class Retriever(Protocol):
-    name: str
+    @property
+    def name(self) -> str:
+        """What the table calls it."""
+        ...
 
     def index(self, pages: Path, folder: Path) -> Index:
         """Index the Markdown below `pages`; `folder` is empty and for files of the index."""

@@ -89,7 +89,8 @@ class _Model(BaseEmbedding):
 def _own_nodes(pages: Path) -> list[BaseNode]:
     documents = [Document(text=source, metadata={"file_path": page}) for page, source in markdown_files(pages)]
     splitter = SentenceSplitter(chunk_size=CAP, chunk_overlap=0, tokenizer=offline_encoding().encode_ordinary)
-    return splitter.get_nodes_from_documents(MarkdownNodeParser().get_nodes_from_documents(documents))
+    nodes: list[BaseNode] = splitter.get_nodes_from_documents(MarkdownNodeParser().get_nodes_from_documents(documents))
+    return nodes
 
 
 def _node(chunk: Result) -> TextNode:

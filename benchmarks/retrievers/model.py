@@ -42,7 +42,7 @@ class Memory:
             new_vectors = dict(zip(part, make(list(part.values())), strict=True))
             by_key.update(new_vectors)
             with self._rows:
-                rows = [(key, np.float32(vector).tobytes()) for key, vector in new_vectors.items()]
+                rows = [(key, np.asarray(vector, np.float32).tobytes()) for key, vector in new_vectors.items()]
                 self._rows.executemany("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
         return [vector for key in keys if (vector := by_key[key]) is not None]
 

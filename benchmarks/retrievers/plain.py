@@ -37,8 +37,10 @@ class DenseOnly:
 
     def index(self, pages: Path, folder: Path) -> _Index:
         chunks = self._chunks(pages)
-        vectors = np.float32(self._model.documents([chunk.text for chunk in chunks]))
-        return _Index(chunks, lambda question: vectors @ np.float32(self._model.question(question)), vectors, folder)
+        vectors = np.asarray(self._model.documents([chunk.text for chunk in chunks]), np.float32)
+        return _Index(
+            chunks, lambda question: vectors @ np.asarray(self._model.question(question), np.float32), vectors, folder
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,7 @@ class ChatQuery(RequestModel):
     page_url: PageUrl | None = None
     language: LanguageTag | None = None
     version: VersionName | None = None
-    filters: Filters = Field({}, validate_default=True)
+    filters: Filters = Field(default={}, validate_default=True)
     top_k: TopK | None = None
     output: Name | None = None
     entity: EntityName | None = None
@@ -302,7 +302,7 @@ class RetrievalRequest(RequestModel):
     embedding: Annotated[list[Component], Field(min_length=1, max_length=MAX_VECTOR_NUMBERS)] | None = None
     top_k: TopK = 5
     threshold: Share = 0.0
-    filters: Filters = Field({}, validate_default=True)
+    filters: Filters = Field(default={}, validate_default=True)
 
     @model_validator(mode="after")
     def _one(self) -> RetrievalRequest:

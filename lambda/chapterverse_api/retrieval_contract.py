@@ -64,7 +64,7 @@ class RetrievalStats(ResponseModel):
     total_candidates: int
     search_threshold: float
     collection_name: str
-    timings: dict[str, float] = Field({})
+    timings: dict[str, float] = Field(default={})
 
 
 class RetrievalResponse(ResponseModel):

@@ -176,7 +176,7 @@ def _all() -> Iterator[Injection]:
         for place in ("page", "persona") if "comment" in hiding or "U" in hiding else ("page",):
             payload = next(payloads)
             text = hide(VOICES[0][1].format(payload.text))
-            yield Injection(f"{hiding} in a {place}", place, text, payload, hidden=True)  # type: ignore[arg-type]
+            yield Injection(f"{hiding} in a {place}", place, text, payload, hidden=True)
 
 
 def _injection(name: str, place: Place, order: str, payload: Payload) -> Injection:

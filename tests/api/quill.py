@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from chapterverse.store import Store, open_store
 from chapterverse.text import lexical
 from chapterverse_api.answer.resources import Models, Resources
 from chapterverse_api.budget.daily_budget import DailyBudget
-from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Events, Meta, ToolUse, dump
+from chapterverse_api.contract import AnswerEvent, ChatQuery, ChatResponse, Delta, Meta, ToolUse, dump
 from chapterverse_api.draft.protocols import AnswerGenerator
 from chapterverse_api.ext.evaluation.session import EvaluationSession
 from chapterverse_api.search.rerankers import Reranker as Ranks
@@ -200,7 +200,7 @@ def service(
     return EvaluationSession(Resources.from_parts(settings, store or open_store(settings), models))
 
 
-def changed(service: EvaluationSession, *, budget: DailyBudget | None = None, **models: Any) -> EvaluationSession:
+def changed(service: Service, *, budget: DailyBudget | None = None, **models: Any) -> EvaluationSession:
     """Return the service with another budget, or other models (fields of `Models`)."""
     resources = service.resources
     parts = replace(resources, models=replace(resources.models, **models), budget=budget or resources.budget)
@@ -212,7 +212,7 @@ def ask(service: Service, query: str | None = None, **fields: object) -> ChatRes
     return whole(service.chat(ChatQuery.model_validate({"query": query, **fields})))
 
 
-def whole(events: Events) -> ChatResponse:
+def whole(events: Iterable[AnswerEvent]) -> ChatResponse:
     """Return the last event of an answer, after checking what holds of every answer."""
     first, *between, last = events
     drafted = [event for event in between if not isinstance(event, ToolUse)]

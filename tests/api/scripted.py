@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from threading import Thread
 from typing import Any
 
@@ -14,6 +15,7 @@ from starlette.types import ASGIApp
 
 from chapterverse.local_server import bind, socket_origin
 from chapterverse.settings import Settings
+from chapterverse_api.answer.resources import Resources
 from chapterverse_api.contract import (
     AnswerEvent,
     ChatQuery,
@@ -29,6 +31,7 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.http.connections import Bounds
 from chapterverse_api.http.server import server
 from chapterverse_api.retrieval_contract import RetrievalResponse, RetrievalStats
+from chapterverse_api.service import Service
 
 META = Meta(turn_id="t1", mode="rag", sources=[])
 ANSWER = ChatResponse(
@@ -59,16 +62,19 @@ FOUND = RetrievalResponse(
 )
 
 
-class Scripted:
+class Scripted(Service):
     """Plays one script for each question: events to yield and errors to raise. With no script left, a whole answer."""
 
+    # Unlike a service, which is frozen, it keeps notes.
+    __setattr__ = object.__setattr__
+
     def __init__(self, *scripts: Iterable[AnswerEvent | Exception], settings: Settings | None = None) -> None:
-        self.settings = settings or Settings()
+        settings = settings or Settings()
+        super().__init__(replace(Resources.open(Settings(records=settings.records)), settings=settings))
         self.queue = deque(scripts)
         self.asked: list[ChatQuery | RetrievalRequest] = []
         self.rated: list[Feedback] = []
         self.closed = 0
-        self.site = ""
 
     def chat(self, query: ChatQuery, *, deadline: Deadline | None = None, origins: Collection[str] = ()) -> Events:
         self.asked.append(query)

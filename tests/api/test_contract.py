@@ -12,6 +12,24 @@ from chapterverse.errors import InputError
 from chapterverse.filters import MAX_DEPTH
 from chapterverse_api.contract import ChatQuery, Feedback, RetrievalRequest, Signature
 
+FILTERS: list[dict[str, Any]] = [
+    {"tags": ["a", "b"]},
+    {"tags": {"$in": ["a"]}},
+    {"tags": {}},
+    {"tags": 1},
+    {"tags": {"$gt": "a"}},
+    {"chunk_index": 0},
+    {"chunk_index": {"$gte": 1, "$lt": 9}},
+    {"chunk_index": "0"},
+    {"chunk_index": {"$prefix": "0"}},
+    {"created_at": {"$gte": "2026-01-01"}},
+    {"created_at": 2026},
+    {"nothing": "a"},
+    {"$or": []},
+    {"$or": [{}]},
+    {"$or": [{"type": "faq"}, {"url": {"$contains": "a"}}]},
+    {"$not": {"type": "faq"}},
+]
 NESTED: list[dict[str, Any]] = [{"tags": "a"}]
 for _ in range(MAX_DEPTH):
     NESTED.append({"$and": [NESTED[-1]]})
@@ -50,28 +68,7 @@ def test_a_limit_with_a_sentence_of_its_own_is_told(model: type[BaseModel], fiel
         (RetrievalRequest, {"query": "a", "embedding": [0.5]}),
         (RetrievalRequest, {"query": "a", "embedding": None}),
         (RetrievalRequest, {"embedding": [1e300]}),
-        *((ChatQuery, {"query": "a", "filters": filters}) for filters in NESTED),
-        *(
-            (ChatQuery, {"query": "a", "filters": filters})
-            for filters in (
-                {"tags": ["a", "b"]},
-                {"tags": {"$in": ["a"]}},
-                {"tags": {}},
-                {"tags": 1},
-                {"tags": {"$gt": "a"}},
-                {"chunk_index": 0},
-                {"chunk_index": {"$gte": 1, "$lt": 9}},
-                {"chunk_index": "0"},
-                {"chunk_index": {"$prefix": "0"}},
-                {"created_at": {"$gte": "2026-01-01"}},
-                {"created_at": 2026},
-                {"nothing": "a"},
-                {"$or": []},
-                {"$or": [{}]},
-                {"$or": [{"type": "faq"}, {"url": {"$contains": "a"}}]},
-                {"$not": {"type": "faq"}},
-            )
-        ),
+        *((ChatQuery, {"query": "a", "filters": filters}) for filters in [*NESTED, *FILTERS]),
     ],
 )
 def test_the_schema_takes_what_the_service_takes(model: type[BaseModel], document: dict[str, Any]) -> None:

@@ -13,14 +13,13 @@ from chapterverse.model import Scope
 from chapterverse.settings import Settings
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import RetrievalRequest
-from chapterverse_api.service import Service
 from fakes.openai_server import OpenAIServer
 
 QUESTION = "How do I clear the cache?"
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Service:
+def service(tmp_path_factory: pytest.TempPathFactory) -> ServiceSession:
     return quill.service(quill.publish(tmp_path_factory.mktemp("index")))
 
 
@@ -40,7 +39,7 @@ def test_who_only_comes_by_has_no_embedder_asked_for_its_size(tmp_path: Path) ->
         assert len(server.history) == 1
 
 
-def test_search_returns_unexpanded_rows(service: Service) -> None:
+def test_search_returns_unexpanded_rows(service: ServiceSession) -> None:
     rows = service.search(QUESTION, 3, {})
     assert [row["rank"] for row in rows] == [1, 2, 3]
     assert set(rows[0]) == {
@@ -49,7 +48,7 @@ def test_search_returns_unexpanded_rows(service: Service) -> None:
     assert rows[0]["text"].startswith("- `quill cache clean`")
 
 
-def test_search_reads_a_history_and_filters(service: Service) -> None:
+def test_search_reads_a_history_and_filters(service: ServiceSession) -> None:
     history = [{"role": "user", "content": "Where does the cache live on disk?"}]
     assert service.search("and QUILL_CACHE_DIR?", 1, {}, history)[0]["section"] == "Cache location"
     rows = service.search("quill", 20, {"source_file_path": "deploy.md"})
@@ -67,13 +66,13 @@ def test_search_reads_a_history_and_filters(service: Service) -> None:
     ],
 )
 def test_a_question_out_of_contract_is_one_sentence(
-    service: Service, question: str, history: list[dict[str, str]] | None, message: str
+    service: ServiceSession, question: str, history: list[dict[str, str]] | None, message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
         service.search(question, 3, {}, history)
 
 
-def test_answer_is_a_chat_response_as_json(service: Service) -> None:
+def test_answer_is_a_chat_response_as_json(service: ServiceSession) -> None:
     answer = service.answer(query=QUESTION, selected_text=None)
     assert answer["status"] == "answered"
     assert answer["source_chunks"][0]["section"] == "Clearing the cache"
@@ -96,13 +95,13 @@ def test_what_is_published_while_the_service_is_open_is_found_at_the_next_questi
     assert material.source_chunks[0].url is None
 
 
-def test_a_generation_is_opened_once(service: Service) -> None:
+def test_a_generation_is_opened_once(service: ServiceSession) -> None:
     with ThreadPoolExecutor(8) as pool:
         snapshots = set(pool.map(lambda _: service.snapshot(), range(50)))
     assert len(snapshots) == 1
 
 
-def test_answers_in_many_threads_are_the_same(service: Service) -> None:
+def test_answers_in_many_threads_are_the_same(service: ServiceSession) -> None:
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: service.answer(query=QUESTION), range(40)))
     assert len({a["response"] for a in answers}) == 1
@@ -119,7 +118,7 @@ def test_citations_lead_to_where_the_site_is_read(tmp_path: Path) -> None:
         found = service.retrieve(RetrievalRequest(query=QUESTION)).retrieved_chunks[0]
         assert found.url == "http://127.0.0.1:8765/cache/#clearing-the-cache"
         for address in ("http://127.0.0.1:8765/", quill.BASE):
-            of_page = RetrievalRequest(query=QUESTION, filters={"url": f"{address}cache/"})
+            of_page = RetrievalRequest.model_validate({"query": QUESTION, "filters": {"url": f"{address}cache/"}})
             assert {c.chapter_title for c in service.retrieve(of_page).retrieved_chunks} == {"Caching"}
         near = ask(service, "How do I configure nginx as a reverse proxy for the cache?").nearest
         assert all(n.url.startswith("http://127.0.0.1:8765/") for n in near)
@@ -143,7 +142,8 @@ def test_versions_share_a_store_and_never_an_answer(tmp_path: Path) -> None:
     assert ask(service, QUESTION, version="1.0").status == "answered"
     assert ask(service, QUESTION, version="2.0").status == "not_in_docs"
     for chosen in ("2.0", ["2.0"], {"$eq": "2.0"}, {"$in": ["2.0"]}):
-        assert service.retrieve(RetrievalRequest(query="wombats", filters={"version": chosen})).retrieved_chunks
+        request = RetrievalRequest.model_validate({"query": "wombats", "filters": {"version": chosen}})
+        assert service.retrieve(request).retrieved_chunks
         assert service.search("wombats", 5, {"version": chosen})
         assert ask(service, "Where do wombats dig burrows?", filters={"version": chosen}).status == "answered"
     assert ask(service, "Where do wombats dig burrows?", version="1.0", filters={"version": "2.0"}).nearest == []

@@ -25,7 +25,7 @@ from chapterverse.site import overview
 from chapterverse.site.agent_files import AgentFiles, AgentFilesResult
 from chapterverse.site.delivery import widget_files
 from chapterverse.site.inject import inject
-from chapterverse.site.markdown_page import BuiltPage, markdown_path
+from chapterverse.site.markdown_page import BuiltPage, PageFile, markdown_path
 from chapterverse.site.overview import AgentOptions
 from chapterverse.site.tags import link_for, put_link
 
@@ -225,8 +225,7 @@ def test_each_language_has_its_own_lists(tmp_path: Path) -> None:
 def test_the_lists_stay_below_their_limits_and_name_what_they_leave_out() -> None:
     site = overview.SiteFacts("Tea", BASE)
     pages = [
-        overview.PageFile(f"p{n}.md", f"{BASE}p{n}.html", f"Page {n}", "en", "d" * 100, "x" * 5000, "")
-        for n in range(3000)
+        PageFile(f"p{n}.md", f"{BASE}p{n}.html", f"Page {n}", "en", "d" * 100, "x" * 5000, "") for n in range(3000)
     ]
     (group,) = overview.page_groups(pages)
     listed = overview.llms_txt(site, group, (), AgentOptions())

@@ -24,8 +24,8 @@ from chapterverse_api.ext.evaluation.observations import (
     require_enough,
 )
 from chapterverse_api.ext.evaluation.questions import QuestionRow
+from chapterverse_api.ext.evaluation.session import EvaluationSession
 from chapterverse_api.ext.evaluation.tuning import tune
-from chapterverse_api.service import Service
 from cli.shell import run
 
 #: What readers say for what the pages say; to the embedder it means the same.
@@ -66,18 +66,18 @@ def rows() -> list[QuestionRow]:
 
 
 def outcome(
-    service: Service, asked: Sequence[QuestionRow] | None = None, most_false: float = 0.08
+    service: EvaluationSession, asked: Sequence[QuestionRow] | None = None, most_false: float = 0.08
 ) -> CalibrationOutcome:
     return calibrate(asked or rows(), most_false, service, service.settings, silent)
 
 
 @pytest.fixture(scope="module")
-def words(tmp_path_factory: pytest.TempPathFactory) -> Service:
+def words(tmp_path_factory: pytest.TempPathFactory) -> EvaluationSession:
     return quill.service(quill.publish(tmp_path_factory.mktemp("index")))
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Service:
+def both(tmp_path_factory: pytest.TempPathFactory) -> EvaluationSession:
     settings = quill.publish(tmp_path_factory.mktemp("index"), embedder=quill.Terms(SAME))
     return quill.service(settings, embedder=quill.Terms(SAME))
 
@@ -95,7 +95,7 @@ def head_of(settings: Settings) -> Head:
 # What comes out
 
 
-def test_answerable_questions_are_told_from_others(words: Service) -> None:
+def test_answerable_questions_are_told_from_others(words: EvaluationSession) -> None:
     found = outcome(words)
     assert (found.answerable, found.unanswerable) == (len(ANSWERED), len(FOREIGN))
     assert found.after.auc > 0.9
@@ -106,7 +106,7 @@ def test_answerable_questions_are_told_from_others(words: Service) -> None:
     assert (found.fusion_weight, found.mrr) == (found.head.fusion_weight, {})
 
 
-def test_with_an_embedder_both_are_fitted_and_its_weight_is_measured(both: Service) -> None:
+def test_with_an_embedder_both_are_fitted_and_its_weight_is_measured(both: EvaluationSession) -> None:
     found = outcome(both)
     assert found.calibration.both is not None
     assert found.calibration.both.nearness > 0
@@ -115,7 +115,7 @@ def test_with_an_embedder_both_are_fitted_and_its_weight_is_measured(both: Servi
     assert found.fusion_weight in WEIGHTS
 
 
-def test_the_bar_decides_how_many_are_falsely_refused(words: Service) -> None:
+def test_the_bar_decides_how_many_are_falsely_refused(words: EvaluationSession) -> None:
     asked = rows()
     for i, text in enumerate(("pizza for the site", "zebra folder in Lisbon", "Slack poem in color", "March of pages")):
         # An answerable question that has no more of the docs' words than the others.
@@ -125,7 +125,7 @@ def test_the_bar_decides_how_many_are_falsely_refused(words: Service) -> None:
     assert strict.after.false_refusals < lax.after.false_refusals
 
 
-def test_from_then_on_the_chat_refuses_by_it(both: Service, tmp_path: Path) -> None:
+def test_from_then_on_the_chat_refuses_by_it(both: EvaluationSession, tmp_path: Path) -> None:
     embedder = quill.Terms(SAME, 1024)
     settings = quill.publish(tmp_path, embedder=embedder)
     service = quill.service(settings, embedder=embedder)
@@ -166,13 +166,13 @@ def test_an_index_that_moves_meanwhile_stops_it(index: Settings) -> None:
         calibrate(rows(), 0.08, service, index, publish)
 
 
-def test_a_question_out_of_contract_is_named_by_its_line(words: Service) -> None:
+def test_a_question_out_of_contract_is_named_by_its_line(words: EvaluationSession) -> None:
     asked = [*rows(), QuestionRow("x", "word " * 1500, None, "q.jsonl, line 99", (), False)]
     with pytest.raises(InputError, match=r"^q\.jsonl, line 99: "):
         outcome(words, asked)
 
 
-def test_a_history_comes_before_its_question(words: Service) -> None:
+def test_a_history_comes_before_its_question(words: EvaluationSession) -> None:
     history = [{"role": "user", "content": "How do I clear the cache?"}]
     alone, after = (
         words.weigh("and its size?", said, ())["features"][0].length for said in (None, history)

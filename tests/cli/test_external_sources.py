@@ -274,7 +274,7 @@ def test_what_can_not_be_added_is_one_sentence(shell: Shell, elsewhere: Elsewher
     private = f"{elsewhere.url}/kettles"
     assert "use https" in shell.refused("index", private)
     elsewhere.moves("/away", "http://169.254.169.254/latest/meta-data/")
-    allowed = {"CHAPTERVERSE_ALLOW_PRIVATE": elsewhere.place}
+    allowed: dict[str, Any] = {"CHAPTERVERSE_ALLOW_PRIVATE": elsewhere.place}
     assert "use https" in shell.refused("index", f"{elsewhere.url}/away", **allowed)
     image = elsewhere.put("/image", b"\x89PNG\r\n", "image/png")
     assert "no HTML, Markdown, plain text or PDF" in shell.refused("index", image, **allowed)

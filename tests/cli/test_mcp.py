@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.types import TextResourceContents
 
 from cli.shell import BASE, Shell, clean, command
 from cli.test_serve import served
@@ -30,7 +31,9 @@ async def use(server: Any, mode: str) -> None:
         resources = await client.list_resources()
         assert f"{BASE}brew/" in [str(resource.uri) for resource in resources.resources]
         page = await client.read_resource(f"{BASE}brew/")
-        assert "## Green tea" in page.contents[0].text
+        (content,) = page.contents
+        assert isinstance(content, TextResourceContents)
+        assert "## Green tea" in content.text
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -156,8 +156,9 @@ def test_its_log_names_the_part_that_failed(indexed: Shell) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{closed.getsockname()[1]}"
-        variables = {"CHAPTERVERSE_GENERATOR": "openai:gpt-4.1", "CHAPTERVERSE_OPENAI_URL": url, "OPENAI_API_KEY": "a"}
-        with served(indexed, **variables) as running:
+        with served(
+            indexed, CHAPTERVERSE_GENERATOR="openai:gpt-4.1", CHAPTERVERSE_OPENAI_URL=url, OPENAI_API_KEY="a"
+        ) as running:
             response = httpx.post(f"{running.address}/v1/chat", json={"query": QUESTION}, timeout=60)
             assert response.json()["status"] == "degraded"
             (error,) = (e for e in running.events(atleast=len(EVENTS) + 1) if e["event"] == "error")

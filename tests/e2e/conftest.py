@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from e2e.sites import ROOT, Site, address, build, serve, write_site
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, BrowserContext, Page
 
 
 @pytest.fixture(scope="session")
@@ -43,9 +43,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, 
 @pytest.fixture
 def visit(chromium: Browser) -> Iterator[Callable[[str], Page]]:
     """Open an address in a new window, and check at the end that no other server was contacted."""
-    contexts, requests, errors = [], [], []
+    contexts: list[BrowserContext] = []
+    requests, errors = list[str](), list[str]()
 
-    def open_page(url: str, **options: object) -> Page:
+    def open_page(url: str, **options: Any) -> Page:
         context = chromium.new_context(viewport={"width": 1280, "height": 800}, **options)
         context.set_default_timeout(30_000)
         contexts.append(context)

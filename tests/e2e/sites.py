@@ -91,7 +91,8 @@ def serve(folder: Path, *, site: bool = True, **variables: str) -> subprocess.Po
     """Serve the index in a folder, and the site beside it unless that is served elsewhere."""
     store = f"edge:{folder / 'index'}"
     program = Path(sys.executable).with_name("chapterverse")
-    command = [program, "serve", "--port", "0", "--store", store, *(["--site-dir", folder / "site"] if site else [])]
+    command: list[str | Path] = [program, "serve", "--port", "0", "--store", store]
+    command += ["--site-dir", folder / "site"] if site else []
     return subprocess.Popen(command, env={**os.environ, **variables}, stderr=subprocess.PIPE, text=True)
 
 

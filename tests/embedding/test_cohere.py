@@ -108,10 +108,11 @@ def test_the_card_tells_the_size_that_comes_back(server: CohereServer, model: st
 
 @pytest.mark.parametrize("bad", [0.5, 1.0, "1", True, 128, -129, None])
 def test_small_numbers_are_taken_as_they_come(server: CohereServer, bad: Any) -> None:
-    for ask in (lambda e: e.embed_documents(["one"]), lambda e: e.embed_query("one")):
+    asked = embedder(server, "embed-english-light-v3.0@int8")
+    for ask in (lambda: asked.embed_documents(["one"]), lambda: asked.embed_query("one")):
         server.play(with_vectors(lambda v: [[bad, *v[0][1:]]]))
         with pytest.raises(ProviderError, match="no vector of 384 numbers"):
-            ask(embedder(server, "embed-english-light-v3.0@int8"))
+            ask()
 
 
 def test_only_the_fifth_generation_shares_a_space(server: CohereServer) -> None:
@@ -331,7 +332,7 @@ except Exception as error:
 )
 def test_a_wrong_setting_is_one_sentence(settings: dict[str, str], sentence: str) -> None:
     with pytest.raises(ConfigurationError, match=sentence) as caught:
-        open_embedder(Settings(**settings))
+        open_embedder(Settings().override(**settings))
     assert "Evil" not in str(caught.value)
 
 
@@ -339,10 +340,11 @@ def test_the_fake_refuses_what_the_real_one_refuses(server: CohereServer) -> Non
     rest = JsonClient(server.url, {"Authorization": f"Bearer {KEY}"})
     good = {"model": "embed-english-v3.0", "input_type": "search_query", "texts": ["a"]}
     assert rest.post("/v2/embed", good).status == 200
-    for wrong in (
+    mistakes: list[dict[str, Any]] = [
         {"unknown": 1}, {"texts": []}, {"texts": ["a"] * 97}, {"texts": [""]}, {"input_type": "query"},
         {"truncate": "none"}, {"texts": [words(600)], "truncate": "NONE"}, {"output_dimension": 512},
-    ):  # fmt: skip
+    ]  # fmt: skip
+    for wrong in mistakes:
         assert rest.post("/v2/embed", {**good, **wrong}).status == 400, json.dumps(wrong)
     assert rest.post("/v2/embed", {**good, "model": "embed-english-v2.0"}).status == 404
     assert JsonClient(server.url, {}).post("/v2/embed", good).status == 401

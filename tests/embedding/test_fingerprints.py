@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from itertools import combinations
 
@@ -42,7 +42,7 @@ def embedders() -> Iterator[dict[str, Embedder]]:
         yield {e.card.name: e for e in made}
 
 
-def spelled(models: dict[str, object], sizes: Callable[[str], tuple[int, ...]]) -> list[str]:
+def spelled(models: Iterable[str], sizes: Callable[[str], tuple[int, ...]]) -> list[str]:
     named = [name for m in models for name in (m, *(f"{m}/{size}" for size in sizes(m)))]
     return [name + numbers for name in named for numbers in ("", "@int8")]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -49,7 +50,7 @@ def passed(provider: str, seeds: range) -> list[int]:
     vectors, taken = vectors_of(provider), []
     with PROVIDERS[provider](RetryPolicy(tries=1)) as (embedder, server):
         for seed in seeds:
-            server.play(Fault(change=lambda reply, seed=seed: mutated(reply, vectors, seed)))
+            server.play(Fault(change=partial(mutated, vectors=vectors, seed=seed)))
             with contextlib.suppress(ProviderError):
                 embedder.embed_documents(TEXTS)
                 taken.append(seed)

@@ -310,7 +310,7 @@ def test_a_wrong_key_is_named_but_not_shown(server: OpenAIServer) -> None:
 )
 def test_a_wrong_setting_is_one_sentence(settings: dict[str, str], sentence: str) -> None:
     with pytest.raises(ConfigurationError, match=sentence) as caught:
-        open_embedder(Settings(**settings))
+        open_embedder(Settings().override(**settings))
     assert "Evil" not in str(caught.value)
 
 
@@ -335,10 +335,11 @@ def test_the_fake_refuses_what_the_real_one_refuses(server: OpenAIServer) -> Non
     good = {"model": SMALL, "input": ["a"]}
     assert rest.post("/v1/embeddings", good).status == 200
     assert rest.post("/v1/embeddings", {**good, "input": "a"}).status == 200
-    for wrong in (
+    mistakes: list[dict[str, Any]] = [
         {"unknown": 1}, {"input": []}, {"input": ["a"] * 2049}, {"input": [""]}, {"input": [1.5]}, {"dimensions": 0},
         {"dimensions": 1537}, {"encoding_format": "int8"}, {"input": [words(8192)]}, {"input": [words(8000)] * 38},
-    ):  # fmt: skip
+    ]  # fmt: skip
+    for wrong in mistakes:
         assert rest.post("/v1/embeddings", {**good, **wrong}).status == 400, str(wrong)[:60]
     assert rest.post("/v1/embeddings", {**good, "model": "gpt-2"}).status == 404
     assert JsonClient(server.url, {}).post("/v1/embeddings", good).status == 401

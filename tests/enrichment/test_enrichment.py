@@ -86,8 +86,10 @@ def target(root: Path, server: OpenAIServer | None, **more: str) -> Target:
 
 
 def settings(root: Path, server: OpenAIServer | None, **more: str) -> Settings:
-    chosen = {"enricher": "openai:gpt-4.1-mini", "openai_url": server.url, "openai_api_key": KEY} if server else {}
-    return Settings(store=f"edge:{root}", **{**chosen, **more})
+    chosen = Settings(store=f"edge:{root}")
+    if server:
+        chosen = replace(chosen, enricher="openai:gpt-4.1-mini", openai_url=server.url, openai_api_key=KEY)
+    return chosen.override(**more)
 
 
 def chunks(root: Path) -> list[Chunk]:
@@ -321,7 +323,7 @@ def test_a_model_that_fails_leaves_pages_plain_and_is_asked_again_by_the_next_ru
 def test_expansions_stay_below_the_cap_and_survive_an_export(tmp_path: Path) -> None:
     # So dense that no chunk has room for all of them.
     words = ["".join(random.Random(n).choices(string.ascii_letters, k=50)) for n in range(10)]
-    said = {"Cache location": ([], words), "Clearing the cache": ([], words)}
+    said: dict[str, tuple[list[str], list[str]]] = {"Cache location": ([], words), "Clearing the cache": ([], words)}
     with EnrichingServer(by_heading(said)) as server:
         opened = replace(target(tmp_path, server), sizes=ChunkSizes(100, 200))
         sync.index([quill.source(path, text) for path, text in PAGES.items()], opened)

@@ -261,8 +261,9 @@ def test_a_terminal_sees_how_far_it_is(tea: Shell) -> None:
 
 
 def process(shell: Shell, *arguments: str) -> subprocess.Popen[bytes]:
-    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return subprocess.Popen(command("eval", *arguments), cwd=shell.root, env=clean(), **pipes)
+    return subprocess.Popen(
+        command("eval", *arguments), cwd=shell.root, env=clean(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
 
 
 def test_a_report_into_a_pipe(tea: Shell, tmp_path: Path) -> None:

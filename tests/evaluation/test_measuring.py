@@ -13,12 +13,15 @@ import pytest
 from api import quill
 from chapterverse.errors import IndexLocked, IndexMissing, InputError, ProviderError
 from chapterverse.settings import Settings
+from chapterverse_api.answer.pipeline import answer_turn
+from chapterverse_api.answer.turn import Turn
+from chapterverse_api.commands.session import History
+from chapterverse_api.contract import Events
 from chapterverse_api.ext.evaluation import answer_metrics
 from chapterverse_api.ext.evaluation.measuring import answer_questions, search_questions
 from chapterverse_api.ext.evaluation.questions import QuestionRow, read_judged
 from chapterverse_api.ext.evaluation.runs import Run
 from chapterverse_api.ext.evaluation.session import EvaluationSession, JudgedAnswer
-from chapterverse_api.service import Service
 from cli.shell import Shell
 from evaluation.made import silent
 
@@ -36,11 +39,11 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 
 @pytest.fixture(scope="module")
-def service(settings: Settings) -> Service:
+def service(settings: Settings) -> EvaluationSession:
     return quill.service(settings)
 
 
-def test_a_question_is_judged_by_what_was_found(service: Service, settings: Settings) -> None:
+def test_a_question_is_judged_by_what_was_found(service: EvaluationSession, settings: Settings) -> None:
     run = search_questions([asked("1", CLEAR, SECTION)], service, settings, silent)
     (row,) = run.rows
     assert (row.anchor_ranks, row.page_ranks, row.refused, row.missing) == ((1,), (1,), False, ())
@@ -54,7 +57,7 @@ def test_a_question_is_judged_by_what_was_found(service: Service, settings: Sett
     assert run.warnings == ()
 
 
-def test_ranks_are_those_of_a_search(service: Service, settings: Settings) -> None:
+def test_ranks_are_those_of_a_search(service: EvaluationSession, settings: Settings) -> None:
     question = "quill cache folder"
     urls = [r["url"] for r in service.search(question, 20, {})]
     assert len(urls) > 3
@@ -66,7 +69,7 @@ def test_ranks_are_those_of_a_search(service: Service, settings: Settings) -> No
     assert [r.url for r in run.rows[0].results] == urls[:10]
 
 
-def test_addresses_may_be_relative_or_those_of_a_preview(service: Service, settings: Settings) -> None:
+def test_addresses_may_be_relative_or_those_of_a_preview(service: EvaluationSession, settings: Settings) -> None:
     spellings = ("cache/#clearing-the-cache", "/docs/cache/index.html#clearing-the-cache", SECTION.replace("s:", ":"))
     run = search_questions([asked("1", CLEAR, *spellings)], service, settings, silent)
     assert run.rows[0].anchor_ranks == (1,)
@@ -77,7 +80,7 @@ def test_addresses_may_be_relative_or_those_of_a_preview(service: Service, setti
         assert run.rows[0].results[0].url.startswith("http://127.0.0.1:8765/")
 
 
-def test_a_page_is_right_whichever_section_was_found(service: Service, settings: Settings) -> None:
+def test_a_page_is_right_whichever_section_was_found(service: EvaluationSession, settings: Settings) -> None:
     run = search_questions([asked("1", CLEAR, f"{quill.BASE}cache/")], service, settings, silent)
     assert (run.rows[0].anchor_ranks, run.rows[0].page_ranks) == ((1,), (1,))
     wrong = search_questions([asked("1", CLEAR, f"{quill.BASE}cache/#cache-location")], service, settings, silent).rows[
@@ -87,7 +90,9 @@ def test_a_page_is_right_whichever_section_was_found(service: Service, settings:
     assert (wrong.page_ranks, wrong.results[0].match) == ((1,), "page")
 
 
-def test_what_the_index_does_not_hold_is_a_warning_and_counts_as_missed(service: Service, settings: Settings) -> None:
+def test_what_the_index_does_not_hold_is_a_warning_and_counts_as_missed(
+    service: EvaluationSession, settings: Settings
+) -> None:
     rows = [
         asked("1", CLEAR, SECTION, "cache/#emptying"),
         asked("2", CLEAR, "caching/", "https://other.example/docs/cache/"),
@@ -106,7 +111,7 @@ def test_what_the_index_does_not_hold_is_a_warning_and_counts_as_missed(service:
     assert (run.rows[1].anchor_ranks, run.rows[1].page_ranks, run.rows[1].chapter) == ((None, None), (None, None), None)
 
 
-def test_refusal_is_that_of_the_chat(service: Service, settings: Settings) -> None:
+def test_refusal_is_that_of_the_chat(service: EvaluationSession, settings: Settings) -> None:
     questions = [CLEAR, "Who won the world cup in 1998?", "What is the weather in Paris?", "zzzz", "quill"]
     run = search_questions([asked(str(i), q) for i, q in enumerate(questions)], service, settings, silent)
     chat = [quill.ask(service, q).status == "not_in_docs" for q in questions]
@@ -115,7 +120,7 @@ def test_refusal_is_that_of_the_chat(service: Service, settings: Settings) -> No
     assert (run.rows[3].evidence, run.rows[3].results) == (0, ())
 
 
-def test_a_follow_up_is_read_with_its_history(service: Service, settings: Settings) -> None:
+def test_a_follow_up_is_read_with_its_history(service: EvaluationSession, settings: Settings) -> None:
     history = [{"role": "user", "content": "Where does the cache live on disk?"}]
     row = asked("1", "and QUILL_CACHE_DIR?", f"{quill.BASE}cache/#cache-location", history=history)
     assert search_questions([row], service, settings, silent).rows[0].anchor_ranks == (1,)
@@ -130,7 +135,7 @@ def test_a_follow_up_is_read_with_its_history(service: Service, settings: Settin
     ],
 )
 def test_a_question_out_of_contract_is_named_by_its_row(
-    service: Service, settings: Settings, question: str, history: object, sentence: str
+    service: EvaluationSession, settings: Settings, question: str, history: object, sentence: str
 ) -> None:
     rows = [asked("1", CLEAR, SECTION), asked("2", question, SECTION, history=history)]
     with pytest.raises(InputError) as error:
@@ -172,7 +177,7 @@ def test_without_an_index_there_is_nothing_to_examine(tmp_path: Path) -> None:
         search_questions([asked("1", CLEAR, SECTION)], quill.service(settings), settings, silent)
 
 
-def test_progress_is_told(service: Service, settings: Settings) -> None:
+def test_progress_is_told(service: EvaluationSession, settings: Settings) -> None:
     told: list[tuple[str, int, int]] = []
     rows = [asked(str(i), CLEAR, SECTION) for i in range(3)]
     search_questions(rows, service, settings, lambda *step: told.append(step))
@@ -209,25 +214,29 @@ def searched(shell: Shell, quill_service: Any) -> tuple[Run, list[Any]]:
     return search_questions(questions, quill_service, quill_service.settings, silent), questions
 
 
-class Judging:
+class Judging(EvaluationSession):
     """A service that counts its judgments, and misbehaves at one question."""
+
+    # Unlike a service, which is frozen, it counts.
+    __setattr__ = object.__setattr__
 
     def __init__(
         self, quill_service: EvaluationSession, at: int, event: BaseException | Callable[[JudgedAnswer], JudgedAnswer]
     ) -> None:
-        self._service, self._at, self._event = quill_service, at, event
+        super().__init__(quill_service.resources)
+        self._at, self._event = at, event
         self.judged = 0
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._service, name)
-
-    def judge_answer(self, question: str, history: Any) -> JudgedAnswer:
+    def judge_answer(
+        self, question: str, history: History, *, answer: Callable[[Turn], Events] = answer_turn
+    ) -> JudgedAnswer:
         self.judged += 1
+        judged = super().judge_answer(question, history, answer=answer)
         if self.judged != self._at:
-            return self._service.judge_answer(question, history)
+            return judged
         if isinstance(self._event, BaseException):
             raise self._event
-        return self._event(self._service.judge_answer(question, history))
+        return self._event(judged)
 
 
 def test_every_question_is_answered_and_measured(shell: Shell, quill_service: EvaluationSession) -> None:

@@ -5,9 +5,10 @@ import re
 import pytest
 
 from chapterverse_api.ext.evaluation.mutations import mutations, negate
+from chapterverse_api.ext.evaluation.session import CitedClaim
 
 
-def claim(text: str, page: str = "brew/", section: str = "#a") -> dict[str, str]:
+def claim(text: str, page: str = "brew/", section: str = "#a") -> CitedClaim:
     return {"text": text, "url": f"https://tea.example/{page}{section}", "chunk_id": text[:4]}
 
 

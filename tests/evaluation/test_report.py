@@ -9,7 +9,7 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 from xml.etree import ElementTree
 
 import pytest
@@ -17,7 +17,7 @@ import pytest
 from chapterverse_api.ext.evaluation import report as charts
 from chapterverse_api.ext.evaluation.comparison import Bar, Change, Interval, compare_runs
 from chapterverse_api.ext.evaluation.report import HEIGHT, WIDTH, Chart, by_chapter, load_template, render, worst
-from chapterverse_api.ext.evaluation.runs import Result, Run
+from chapterverse_api.ext.evaluation.runs import QuestionResult, Result, Run
 from evaluation.made import answer, answered, refusal, row, run, silent, unanswerable
 
 if TYPE_CHECKING:
@@ -182,14 +182,14 @@ def test_a_run_without_answers_says_nothing_of_them() -> None:
 @pytest.mark.parametrize(
     "rows", [[row("a", 1)], [row("a", 1, answer=refusal())], [row("a", 1, answer=answer("degraded", degraded="x"))]]
 )
-def test_any_run_with_answers_has_a_report(rows: list[object]) -> None:
-    page = tree(document(answered(*rows, caught={})))  # type: ignore[arg-type]
+def test_any_run_with_answers_has_a_report(rows: list[QuestionResult]) -> None:
+    page = tree(document(answered(*rows, caught={})))
     assert "None" not in [text(cell) for cell in page.iter("td")]
 
 
 @pytest.mark.parametrize("rows", [[row("a", 1)], [row("a", None)], [unanswerable("a", refused=True)]])
-def test_any_run_has_a_report(rows: list[object]) -> None:
-    page = tree(document(run(*rows)))  # type: ignore[arg-type]
+def test_any_run_has_a_report(rows: list[QuestionResult]) -> None:
+    page = tree(document(run(*rows)))
     assert page.tag == "html"
     assert "None" not in [text(cell) for cell in page.iter("td")]
 
@@ -230,9 +230,11 @@ def reports(tmp_path_factory: pytest.TempPathFactory, hostile: str) -> Path:
 @pytest.mark.parametrize("name", ["report", "hostile", "answers"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 320])
-def test_it_can_be_read_by_everyone(chromium: Browser, reports: Path, name: str, scheme: str, width: int) -> None:
+def test_it_can_be_read_by_everyone(
+    chromium: Browser, reports: Path, name: str, scheme: Literal["light", "dark"], width: int
+) -> None:
     # What axe itself brings along would be stopped by the page's policy.
-    context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True)  # type: ignore[arg-type]
+    context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme, bypass_csp=True)
     page = context.new_page()
     page.goto((reports / f"{name}.html").as_uri())
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -300,8 +302,8 @@ def test_evidence_stands_on_both_sides_of_the_ground() -> None:
 
 
 @pytest.mark.parametrize("rows", [[row("a", 1)], [unanswerable("a", refused=True)], [row("a", None)] * 5000])
-def test_any_run_can_be_drawn(rows: list[object]) -> None:
-    made = run(*rows)  # type: ignore[arg-type]
+def test_any_run_can_be_drawn(rows: list[QuestionResult]) -> None:
+    made = run(*rows)
     for chart in (charts.rank_chart(made), charts.evidence_chart(made)):
         assert within(chart)
         assert 1 <= len(chart.beside) <= 8

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from chapterverse.embedding import Vector
 from chapterverse.errors import TextTooLong
@@ -62,27 +64,24 @@ def source(made: Page) -> Source:
     return Source(made.file_path, content, f"{made.url} {made.language}", lambda: made)
 
 
-def point(name: str, text: str, *, dense: Sequence[float] | None = None, **fields: object) -> Point:
+def point(name: str, text: str, *, dense: Sequence[float] | None = None, **fields: Any) -> Point:
     """Return a point whose id follows from its page and text."""
     chunk = Chunk(
-        **{
-            "chunk_id": chunk_id(
-                SCOPE, language="en", file_path=f"{name}.md", anchor=name, index=0, text=text, path=("Title", name)
-            ),
-            "embed_hash": embed_hash("none/0", text),
-            "text": text,
-            "chapter_title": "Title",
-            "section_heading": name,
-            "heading_path": ("Title", name),
-            "chunk_index": 0,
-            "source_file_path": f"{name}.md",
-            "url": f"{BASE_URL}{name}/#{name}",
-            "anchor_verified": True,
-            "source_domain": "docs.example",
-            **fields,
-        }  # type: ignore[arg-type]
+        chunk_id=chunk_id(
+            SCOPE, language="en", file_path=f"{name}.md", anchor=name, index=0, text=text, path=("Title", name)
+        ),
+        embed_hash=embed_hash("none/0", text),
+        text=text,
+        chapter_title="Title",
+        section_heading=name,
+        heading_path=("Title", name),
+        chunk_index=0,
+        source_file_path=f"{name}.md",
+        url=f"{BASE_URL}{name}/#{name}",
+        anchor_verified=True,
+        source_domain="docs.example",
     )
-    return Point(chunk, document_vector((), text), None if dense is None else tuple(dense))
+    return Point(replace(chunk, **fields), document_vector((), text), None if dense is None else tuple(dense))
 
 
 class CountingEmbedder:

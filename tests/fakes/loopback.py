@@ -82,6 +82,11 @@ def failing(status: int) -> Fault:
     return Fault(status, {"Retry-After": "0.001", "retry-after-ms": "1"})
 
 
+def sending(reply: object) -> Fault:
+    """Return a fault that sends this in place of the good reply."""
+    return Fault(change=lambda _: reply)
+
+
 #: Seconds in which something happens that waits for nothing, on a machine that is busy with other work too.
 SOON = 5.0
 #: Seconds of a silence that nobody may wait out: far more, so that it shows if somebody does.

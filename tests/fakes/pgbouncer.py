@@ -44,7 +44,9 @@ def pooling(server: PostgresServer) -> Iterator[int]:
             [str(program()), str(folder / "pgbouncer.ini")],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            **({"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []} if owner else {}),
+            user=owner.pw_uid if owner else None,
+            group=owner.pw_gid if owner else None,
+            extra_groups=[] if owner else None,
         )
         try:
             _wait(port)

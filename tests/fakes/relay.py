@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -34,8 +35,8 @@ class Relay:
         for thread in self._threads:
             thread.join()
 
-    def _spawn(self, target: object, *arguments: object) -> None:
-        thread = threading.Thread(target=target, args=arguments)  # type: ignore[arg-type]
+    def _spawn(self, target: Callable[..., object], *arguments: object) -> None:
+        thread = threading.Thread(target=target, args=arguments)
         self._threads.append(thread)
         thread.start()
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import boto3
 
-from fakes.s3_server import Application, Environ, S3Server
+from fakes.moto_server import Application, Environ
+from fakes.s3_server import S3Server
 
 REGION = "eu-central-1"
 _NAMES = itertools.count()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 from chapterverse.ext.qdrant.lease import LeaseTimes
 from chapterverse.ext.qdrant.server import QdrantRetry
@@ -23,11 +22,11 @@ def impatient_store(settings: Settings, folder: Path, ahead: int) -> Store:
         folder: where it may keep what it downloads.
         ahead: seconds that have passed since other publishers were last heard of.
     """
-    store: Any = open_store(settings)
+    store = open_store(settings)
     if isinstance(store, QdrantStore):
         times = LeaseTimes(clock=lambda: time.time() + ahead)
         return QdrantStore(store.place, times, QdrantRetry(first_pause=0.01, max_pause=0.05))
     if isinstance(store, S3Store):
         # A lease of no seconds is over as soon as nobody is there to renew it.
         return S3Store(Bucket.open(settings.store), Cache(folder / "cache"), lease_seconds=0)
-    return store  # type: ignore[no-any-return]
+    return store

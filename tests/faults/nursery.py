@@ -45,7 +45,8 @@ class Child:
         os.kill(self.pid, signal.SIGKILL)
 
     def wait(self) -> End:
-        return self._nursery._ask("wait", self.pid)
+        end: End = self._nursery._ask("wait", self.pid)
+        return end
 
 
 class Nursery:

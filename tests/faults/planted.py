@@ -12,17 +12,7 @@ from typing import Any
 
 from chapterverse.indexing.target import Target
 from chapterverse.model import EmbedderCard, Head, Scope
-
-
-class Instead:
-    """An object with some of its attributes replaced."""
-
-    def __init__(self, real: Any, **others: Any) -> None:
-        self._real = real
-        self.__dict__.update(others)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
+from fakes.instead import instead
 
 
 def _publishing(target: Target, change: Callable[[Any], Any]) -> Target:
@@ -33,7 +23,7 @@ def _publishing(target: Target, change: Callable[[Any], Any]) -> Target:
         with target.store.publish(scope, embedder) as publication:
             yield change(publication)
 
-    return replace(target, store=Instead(target.store, publish=publish))
+    return replace(target, store=instead(target.store, publish=publish))
 
 
 def ledger_first(target: Target) -> Target:
@@ -43,14 +33,14 @@ def ledger_first(target: Target) -> Target:
     @contextlib.contextmanager
     def publish(scope: Scope, embedder: EmbedderCard) -> Iterator[Any]:
         with target.store.publish(scope, embedder) as publication:
-            yield Instead(publication, commit=head.append)
+            yield instead(publication, commit=head.append)
             publication.commit(*head)
 
-    def live(scope: Scope) -> tuple[int, str] | None:
-        return next(((h.generation, h.token) for h in target.store.heads() if h.scope == scope), None)
+    def live(scope: Scope) -> tuple[int, str]:
+        return next(((h.generation, h.token) for h in target.store.heads() if h.scope == scope), (0, ""))
 
-    ledger = Instead(target.ledger, described=live)
-    return replace(target, store=Instead(target.store, publish=publish), ledger=ledger)
+    ledger = instead(target.ledger, described=live)
+    return replace(target, store=instead(target.store, publish=publish), ledger=ledger)
 
 
 def head_first(target: Target) -> Target:
@@ -63,7 +53,7 @@ def head_first(target: Target) -> Target:
             (draft.parent / "head.json").write_text(json.dumps({"folder": folder, "head": asdict(head)}))
             publication.commit(head)
 
-        return Instead(publication, commit=commit)
+        return instead(publication, commit=commit)
 
     return _publishing(target, early)
 
@@ -77,7 +67,7 @@ def head_in_place(target: Target) -> Target:
             file: Path = publication._place.parent / "head.json"
             file.write_text(file.read_text())
 
-        return Instead(publication, commit=commit)
+        return instead(publication, commit=commit)
 
     return _publishing(target, torn)
 
@@ -91,7 +81,7 @@ def retired_early(target: Target) -> Target:
                 shutil.rmtree(live)
             publication.commit(head)
 
-        return Instead(publication, commit=commit)
+        return instead(publication, commit=commit)
 
     return _publishing(target, eager)
 
@@ -104,9 +94,9 @@ def deletion_dropped(target: Target) -> Target:
 
         def preview() -> Any:
             seen = publication.preview()
-            return Instead(seen, head=replace(seen.head, chunks=seen.head.chunks - len(dropped)))
+            return instead(seen, head=replace(seen.head, chunks=seen.head.chunks - len(dropped)))
 
-        return Instead(publication, delete=dropped.extend, preview=preview)
+        return instead(publication, delete=dropped.extend, preview=preview)
 
     return _publishing(target, forgetful)
 
@@ -116,7 +106,7 @@ def vectors_thrown_away(target: Target) -> Target:
 
     def wasteful(publication: Any) -> Any:
         live = publication.previous
-        return Instead(publication, previous=live and Instead(live, vectors=lambda _embed_hashes: {}))
+        return instead(publication, previous=live and instead(live, vectors=lambda _embed_hashes: {}))
 
     return _publishing(target, wasteful)
 
@@ -131,7 +121,7 @@ def died_not_set(target: Target) -> Target:
             if "died" not in payload:
                 writer.set_payload(collection, payload, where)
 
-        publication._writer = Instead(writer, set_payload=set_payload)
+        publication._writer = instead(writer, set_payload=set_payload)
         return publication
 
     return _publishing(target, immortal)

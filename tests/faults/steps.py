@@ -85,7 +85,7 @@ class Watch:
 
     def __exit__(self, *_: object) -> None:
         sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
+        threading.setprofile(None)
 
     def _notice(self, frame: FrameType, event: str, called: Any) -> None:
         if event == "c_call":

@@ -38,7 +38,7 @@ def small_disk(folder: Path, size: int) -> Iterator[Path]:
     disk.mkdir()
     with image.open("wb") as file:
         file.truncate(size)
-    for command in (["mkfs.ext4", "-q", "-m", "0", image], ["mount", "-o", "loop", image, disk]):
+    for command in (["mkfs.ext4", "-q", "-m", "0", str(image)], ["mount", "-o", "loop", str(image), str(disk)]):
         if shutil.which(command[0]) is None or subprocess.run(command, capture_output=True).returncode:
             pytest.skip("no file system may be made and mounted here")
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -37,9 +38,7 @@ def test_a_mistake_on_a_server_is_caught(plant: str, grounds: Grounds, nurseries
     planted = replace(sound, plant=plant)
     for ground, found in ((sound, False), (planted, True)):
         stop = len(ground.steps) + 1
-        wrong = nurseries.each(
-            [stop], lambda nursery, stop, ground=ground: ground.try_strike(nursery, stop, Strike.KILL)
-        )
+        wrong = nurseries.each([stop], partial(ground.try_strike, strike=Strike.KILL))
         assert bool(wrong) == found
 
 

@@ -22,12 +22,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
+from browser import NODE
 
 import projects
 from chapterverse.settings import Settings
 from chapterverse.site.check import check
 from chapterverse.site.findings import Findings
-from conftest import NODE, ROOT
+from conftest import ROOT
 from projects import parse_config
 
 PACKAGES = ("chapterverse", "docusaurus-plugin-chapterverse", "vitepress-plugin-chapterverse", "astro-chapterverse")

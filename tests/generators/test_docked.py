@@ -63,7 +63,7 @@ class Theme:
 
 def _sphinx(theme: str) -> Callable[[Path], Path]:
     def build(folder: Path) -> Path:
-        command = [sys.executable, ROOT / "scripts" / "tools.py", "sphinx"]
+        command: list[str | Path] = [sys.executable, ROOT / "scripts" / "tools.py", "sphinx"]
         programs = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
         return build_sphinx(folder, theme, f"{programs}/python")
 

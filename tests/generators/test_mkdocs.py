@@ -100,7 +100,7 @@ def site(tmp_path: Path) -> Site:
 @pytest.fixture(scope="session")
 def packages() -> Path:
     """The plugins that only these tests need, for Python's path."""
-    command = [sys.executable, ROOT / "scripts" / "tools.py", "mkdocs"]
+    command: list[str | Path] = [sys.executable, ROOT / "scripts" / "tools.py", "mkdocs"]
     programs = Path(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
     (found,) = programs.parent.glob("lib/python*/site-packages")
     return found

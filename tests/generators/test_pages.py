@@ -23,10 +23,11 @@ from typing import Any
 import httpx
 import pytest
 import yaml
+from browser import NODE
 
-from chapterverse.readers.sections.block_reader import Block
+from chapterverse.model import Block
 from chapterverse.readers.sections.html_page import read_document
-from conftest import NODE, ROOT
+from conftest import ROOT
 from generators.project import PATIENCE, until
 from infra.conftest import Tool
 from infra.conftest import tool as tool

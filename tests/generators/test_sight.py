@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from browser import NODE
 
-from conftest import NODE, ROOT
+from conftest import ROOT
 from generators.project import Project, install
 from generators.sight import Sight, browse, look
 from generators.test_starlight import CONTENT
@@ -70,7 +71,7 @@ HUGO_PAGE = """\
 def description(name: str) -> str:
     """Return what a package says of itself, as Markdown."""
     about = metadata.metadata(name)
-    return str(about.get_payload() or about["Description"] or "")
+    return str(about.json.get("description", ""))
 
 
 def build_docusaurus(_theme: str, _folder: Path) -> Path:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
+from chapterverse.embedding import Vector
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
 from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.sync import index
@@ -65,10 +67,10 @@ def test_a_model_that_refuses_everything_is_told_and_not_asked_forever(site: Sit
 class Failing(CountingEmbedder):
     """Fails at the second batch."""
 
-    def embed_documents(self, texts: object) -> list[tuple[float, ...]]:
+    def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         if self.seen:
             raise ProviderError("The model is out of reach.", retryable=True)
-        return super().embed_documents(texts)  # type: ignore[arg-type]
+        return super().embed_documents(texts)
 
 
 def test_a_model_that_fails_leaves_the_old_index(site: Site) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from chapterverse.embedding import Vector
 from chapterverse.errors import IndexLocked
 from fakes.docs import SCOPE, CountingEmbedder, prose
 from indexing.site import Site
@@ -17,10 +19,10 @@ def test_of_two_publishers_one_is_turned_away_before_it_pays(site: Site) -> None
     loser = Site(site.folder, CountingEmbedder(), pages=site.pages)
 
     class Rival(CountingEmbedder):
-        def embed_documents(self, texts: object) -> list[tuple[float, ...]]:
+        def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
             with pytest.raises(IndexLocked, match="Another process is publishing docs"):
                 loser.index()
-            return super().embed_documents(texts)  # type: ignore[arg-type]
+            return super().embed_documents(texts)
 
     site.embedder = Rival()
     assert site.index().generation == 1

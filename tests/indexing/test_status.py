@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,12 +12,13 @@ from chapterverse.errors import IndexFault, IndexMissing, ProviderError
 from chapterverse.indexing.status import States, derive
 from chapterverse.indexing.sync import index
 from chapterverse.indexing.target import Target
-from chapterverse.ledger import Ledger, open_ledger
+from chapterverse.ledger import open_ledger
 from chapterverse.model import EmbedderCard, Scope, Source
 from chapterverse.settings import Settings
 from chapterverse.store.edge import EdgeStore
 from fakes import postgres
 from fakes.docs import BASE_URL, SCOPE, CountingEmbedder, page, prose, section, source
+from fakes.instead import instead
 
 #: Makes the address of a new ledger in a folder of the test's own.
 LEDGERS: dict[str, Callable[[Path], str]] = {
@@ -120,24 +120,16 @@ def test_a_run_that_failed_leaves_the_states_of_before(target: Target) -> None:
     assert found == {"a.md": "Removed", "b.md": "Stale", "d.md": "Unindexed"}
 
 
-class Lost:
-    """A ledger whose connection breaks before anything is saved."""
-
-    def __init__(self, real: Ledger) -> None:
-        self._real = real
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-    def save(self, *_: object) -> None:
-        raise IndexFault("It broke off.")
+def break_off(*_: object) -> None:
+    """Break as a connection does, before anything is saved."""
+    raise IndexFault("It broke off.")
 
 
 def test_a_run_that_lost_its_ledger_is_made_good_by_the_next(target: Target) -> None:
     index(offered("a", "b"), target)
     after = offered("a", "b", edited="b")
     with pytest.raises(IndexFault):
-        index(after, replace(target, ledger=Lost(target.ledger)))  # type: ignore[arg-type]
+        index(after, replace(target, ledger=instead(target.ledger, save=break_off)))
     # The head moved, so the rows describe an index that is no more.
     found = derive(target.store, target.ledger, SCOPE, after)
     assert found.head is not None

@@ -35,7 +35,7 @@ def tool(tmp_path_factory: pytest.TempPathFactory) -> Tool:
 
 
 def programs(name: str) -> Path:
-    command = [sys.executable, ROOT / "scripts" / "tools.py", name]
+    command: list[str | Path] = [sys.executable, ROOT / "scripts" / "tools.py", name]
     return Path(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip())
 
 

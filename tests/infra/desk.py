@@ -81,7 +81,7 @@ class Desk:
         """Run at a terminal, at which nothing is typed."""
         ours, theirs = os.openpty()
         try:
-            command = [sys.executable, ROOT / "scripts" / "stack.py", *arguments]
+            command: list[str | Path] = [sys.executable, ROOT / "scripts" / "stack.py", *arguments]
             return subprocess.run(command, stdin=theirs, capture_output=True, env=self.environment)
         finally:
             os.close(ours)

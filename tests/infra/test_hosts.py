@@ -127,7 +127,7 @@ def test_systemd_takes_the_unit_and_finds_it_closed(tmp_path: Path) -> None:
     unit.write_text(SERVICE.replace(program, "/bin/true"), "utf-8")
     done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True)
     assert [line for line in done.stderr.splitlines() if "chapterverse.service" in line] == []
-    judged = ["systemd-analyze", "security", "--offline=yes", "--threshold=25", "--no-pager", unit]
+    judged: list[str | Path] = ["systemd-analyze", "security", "--offline=yes", "--threshold=25", "--no-pager", unit]
     done = subprocess.run(judged, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 

@@ -58,7 +58,7 @@ class Package:
     def answers(self, *events: dict[str, Any], **variables: str) -> list[tuple[int, Any]]:
         """Return status and body of the answer to each event, from a fresh process."""
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(("CHAPTERVERSE_", "AWS_", "PYTHON"))}
-        command = [self.python, "-I", "-B", "-c", RUN, self.folder]
+        command: list[str | Path] = [self.python, "-I", "-B", "-c", RUN, self.folder]
         done = subprocess.run(
             command, input=json.dumps(events), capture_output=True, text=True, env=inherited | variables
         )
@@ -218,7 +218,14 @@ def test_all_that_is_imported_is_compiled_and_never_compared_with_its_source(pac
 
 def test_what_no_pyc_holds_is_compiled_as_well(package: Package) -> None:
     program = f"import sys\nsys.path.insert(0, {str(package.folder)!r})\n{START}"
-    command = [package.python, "-I", "-B", "-c", program, package.folder / "chapterverse_api" / "precompiled.bin"]
+    command: list[str | Path] = [
+        package.python,
+        "-I",
+        "-B",
+        "-c",
+        program,
+        package.folder / "chapterverse_api" / "precompiled.bin",
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -291,7 +298,7 @@ def test_the_bootstrap_starts_from_the_folder_and_asks_for_an_event(package: Pac
         variables = {"LAMBDA_TASK_ROOT": str(package.folder), "_HANDLER": "chapterverse_api.handler.handler"}
         variables |= {"AWS_LAMBDA_RUNTIME_API": f"127.0.0.1:{api.getsockname()[1]}", "PATH": "/usr/bin:/bin"}
         # As Lambda calls a wrapper: with its own interpreter and program.
-        command = [package.folder / "bootstrap", package.python, "/var/runtime/bootstrap.py"]
+        command: list[str | Path] = [package.folder / "bootstrap", package.python, "/var/runtime/bootstrap.py"]
         with subprocess.Popen(command, env=variables) as process:
             try:
                 connection, _ = api.accept()

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from fakes import s3_server
+from fakes.moto_server import Application, Environ
 from infra.conftest import ROOT, Tool
 from infra.desk import ANSWERS, STACK, Desk
 
@@ -115,7 +116,7 @@ def test_what_aws_refuses_is_one_sentence_and_no_missing_stack(desk: Desk) -> No
     assert desk.said("destroy").startswith("AWS did not do it: An error occurred (AccessDenied) when calling")
 
 
-def denied(environ: s3_server.Environ, start: Any, bucket: s3_server.Application) -> list[bytes]:
+def denied(environ: Environ, start: Any, bucket: Application) -> list[bytes]:
     """Answer as CloudFormation does to a role without the right."""
     start("403 Forbidden", [("Content-Type", "text/xml")])
     return [b"<ErrorResponse><Error><Code>AccessDenied</Code><Message>no</Message></Error></ErrorResponse>"]
@@ -139,7 +140,7 @@ def test_no_credentials_are_one_sentence(desk: Desk) -> None:
     assert said.startswith("There are no AWS credentials: run `aws configure`")
 
 
-def expired(environ: s3_server.Environ, start: Any, bucket: s3_server.Application) -> list[bytes]:
+def expired(environ: Environ, start: Any, bucket: Application) -> list[bytes]:
     """Answer as STS does when a session is over."""
     start("403 Forbidden", [("Content-Type", "text/xml")])
     return [b"<ErrorResponse><Error><Code>ExpiredToken</Code><Message>over</Message></Error></ErrorResponse>"]

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty
@@ -53,7 +53,7 @@ class Environment:
                 env=kept | named | {name: str(value) for name, value in environment.items()},
             )
 
-    def answer(self, event: bytes, seconds: float = 60.0, **headers: str) -> Invocation:
+    def answer(self, event: bytes, headers: Mapping[str, str] = {}, seconds: float = 60.0) -> Invocation:
         """Invoke the function and wait for the end of its answer, whose pieces are left in place."""
         invocation = self.api.invoke(event, seconds, headers)
         pieces = list(self.pieces(invocation))

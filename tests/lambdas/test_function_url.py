@@ -54,7 +54,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", params=RUNTIMES)
 def command(request: pytest.FixtureRequest) -> tuple[str, ...]:
-    return request.param
+    arguments: tuple[str, ...] = request.param
+    return arguments
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import copy
 import json
@@ -13,10 +12,10 @@ from typing import Any
 import pytest
 
 from api.scripted import Scripted
-from chapterverse.settings import Settings
-from chapterverse_api.app import create_app
 from chapterverse_api.ext.aws.events import LambdaHandler
 from ext.aws.test_events import CONTEXT, HTTP_API, Event
+from ext.aws.test_events import handler as handler
+from ext.aws.test_events import service as service
 
 BODY = '{"query": "How?"}'
 HEADERS = {
@@ -182,6 +181,9 @@ def asking(event: Event, *, method: str | None = None, path: str | None = None, 
     return event
 
 
+NO_BOOLEANS: list[Any] = [None, "false", "true", 1, [], {}]
+
+
 def variations(event: Event) -> Iterator[Event]:
     for path in leaves(event):
         yield from (changed(event, path, wrong) for wrong in WRONG)
@@ -192,21 +194,7 @@ def variations(event: Event) -> Iterator[Event]:
     yield from (event | {"cookies": cookies} for cookies in COOKIES)
     yield from (event | {"body": body} for body in BODIES)
     yield from (event | {"body": body, "isBase64Encoded": True} for body in ENCODED)
-    yield from (event | {"body": BODY, "isBase64Encoded": said} for said in (None, "false", "true", 1, [], {}))
-
-
-@pytest.fixture
-def service() -> Scripted:
-    return Scripted(settings=Settings(allowed_origins="https://docs.example.com"))
-
-
-@pytest.fixture
-def handler(service: Scripted) -> Iterator[LambdaHandler]:
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    yield LambdaHandler(create_app(service))
-    asyncio.set_event_loop(None)
-    loop.close()
+    yield from (event | {"body": BODY, "isBase64Encoded": said} for said in NO_BOOLEANS)
 
 
 @pytest.mark.parametrize("name", BASES)

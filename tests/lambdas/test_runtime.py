@@ -88,7 +88,7 @@ def test_an_answer_without_a_body_has_a_head(process: Environment) -> None:
 
 def test_each_invocation_has_its_own_trace_and_id(process: Environment) -> None:
     trace = {"Lambda-Runtime-Trace-Id": "Root=1-2-3"}
-    traced, plain = process.answer(asking("/echo", "one"), **trace), process.answer(asking("/echo", "two"))
+    traced, plain = process.answer(asking("/echo", "one"), trace), process.answer(asking("/echo", "two"))
     assert json.loads(read(traced)[1]) == {"body": "one", "trace": "Root=1-2-3", "id": traced.id}
     assert json.loads(read(plain)[1]) == {"body": "two", "trace": None, "id": plain.id}
 
@@ -118,7 +118,7 @@ def test_a_request_that_can_not_be_read_is_400(process: Environment) -> None:
 
 
 def test_a_stream_ends_a_second_before_the_function_would_be_killed(process: Environment) -> None:
-    invocation = process.answer(asking("/hangs-in-stream"), **soon())
+    invocation = process.answer(asking("/hangs-in-stream"), soon())
     _, body = read(invocation)
     assert body.startswith(b"event: meta\n\nevent: error\ndata: {")
     assert json.loads(body.partition(b"data: ")[2]) == {
@@ -139,7 +139,7 @@ def test_a_stream_ends_a_second_before_the_function_would_be_killed(process: Env
     "milliseconds", ["", "soon", "1", "-1", "1e99", "9999999999999", "9" * 30, "9" * 400, "9" * 5000], ids=len
 )
 def test_a_deadline_that_can_not_be_ends_nothing_and_is_told_once(process: Environment, milliseconds: str) -> None:
-    invocation = process.answer(asking("/cookies"), **{"Lambda-Runtime-Deadline-Ms": milliseconds})
+    invocation = process.answer(asking("/cookies"), {"Lambda-Runtime-Deadline-Ms": milliseconds})
     assert (read(invocation)[1], invocation.trailers) == (b"ok", {})
     (line,) = [json.loads(line) for line in process.lines() if "deadline" in line]
     assert (line["event"], line["code"]) == ("error", "runtime_api")
@@ -147,7 +147,7 @@ def test_a_deadline_that_can_not_be_ends_nothing_and_is_told_once(process: Envir
 
 
 def test_a_stream_in_openais_form_ends_with_its_error(process: Environment) -> None:
-    _, body = read(process.answer(asking("/v1/chat/completions"), **soon()))
+    _, body = read(process.answer(asking("/v1/chat/completions"), soon()))
     assert body.startswith(b"data: 1\n\ndata: {")
     error = json.loads(body.rpartition(b"data: ")[2])["error"]
     assert (error["code"], error["type"], error["param"]) == ("too_late", "server_error", None)
@@ -161,17 +161,17 @@ def test_a_stream_in_openais_form_ends_with_its_error(process: Environment) -> N
     ],
 )
 def test_a_stream_that_has_its_end_gets_no_second_one(process: Environment, path: str, sent: bytes) -> None:
-    invocation = process.answer(asking(path), **soon())
+    invocation = process.answer(asking(path), soon())
     assert (read(invocation)[1], invocation.trailers) == (sent, {})
 
 
 def test_an_answer_that_never_began_is_503_in_time(process: Environment) -> None:
-    head, body = read(process.answer(asking("/hangs"), **soon()))
+    head, body = read(process.answer(asking("/hangs"), soon()))
     assert (head["statusCode"], json.loads(body)["error"]["code"]) == (503, "too_late")
 
 
 def test_half_of_what_is_no_stream_of_events_does_not_look_whole(process: Environment) -> None:
-    invocation = process.answer(asking("/hangs-in-text"), **soon())
+    invocation = process.answer(asking("/hangs-in-text"), soon())
     assert (read(invocation)[1], invocation.trailers[ERROR_TYPE]) == (b"event: meta\n\n", "too_late")
 
 
@@ -180,7 +180,7 @@ def test_half_of_what_is_no_stream_of_events_does_not_look_whole(process: Enviro
     [b"{}", b"null", b"[]", b'"ping"', b'{"source": "aws.events"}', b'{"Records": [{"eventSource": "aws:sqs"}]}'],
 )
 def test_an_event_that_is_no_request_is_answered_calmly(process: Environment, event: bytes) -> None:
-    invocation = process.answer(event, **{"Lambda-Runtime-Invocation-Id": "again-8"})
+    invocation = process.answer(event, {"Lambda-Runtime-Invocation-Id": "again-8"})
     assert json.loads(invocation.body()) == {"status": "ok"}
     assert not invocation.is_streamed
     assert invocation.sent["lambda-runtime-invocation-id"] == "again-8"

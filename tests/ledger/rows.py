@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from chapterverse.errors import ChapterVerseError
 from chapterverse.ledger import LedgerRow
@@ -12,9 +13,9 @@ DOCS = Scope("docs")
 NEXT = Scope("docs", "2.0")
 
 
-def row(path: str, **fields: object) -> LedgerRow:
+def row(path: str, **fields: Any) -> LedgerRow:
     made = LedgerRow(path, "a" * 64, 3, "b" * 64, 1, "2026-01-02T03:04:05Z")
-    return replace(made, **fields)  # type: ignore[arg-type]
+    return replace(made, **fields)
 
 
 A, B, C = (row(f"{name}.md") for name in "abc")

@@ -21,6 +21,7 @@ from chapterverse.ledger import Ledger, LedgerRow, open_ledger, rows_of
 from chapterverse.model import Head, Scope
 from chapterverse.settings import Settings
 from fakes import postgres
+from fakes.instead import instead
 from ledger.rows import DOCS, NEXT, A, B, C, one_sentence, row
 
 #: Makes the address of a new ledger; a folder of the test's own is at hand, and a server starts when first asked for.
@@ -104,7 +105,7 @@ def test_what_one_connection_saves_the_other_sees(ledger: Ledger, address: str) 
 
 @pytest.mark.parametrize("first", ["rows", "save"])
 def test_rows_that_are_replaced_while_they_are_read_are_those_of_no_head(
-    ledger: Ledger, address: str, monkeypatch: pytest.MonkeyPatch, first: str
+    ledger: Ledger, address: str, first: str
 ) -> None:
     old, new = (Head(DOCS.site, DOCS.version, number, 1, 1, "", token=f"token {number}") for number in (1, 2))
     ledger.save(DOCS, 1, [A], [], old.token)
@@ -117,8 +118,7 @@ def test_rows_that_are_replaced_while_they_are_read_are_those_of_no_head(
         other.save(DOCS, 2, [B], ["a.md"], new.token)
         return rows if first == "rows" else read(scope)
 
-    monkeypatch.setattr(ledger, "records", records)
-    assert rows_of(ledger, new if first == "rows" else old) is None
+    assert rows_of(instead(ledger, records=records), new if first == "rows" else old) is None
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_names_that_no_ledger_can_hold_are_told_in_one_sentence(ledger: Ledger, 
         lambda: ledger.save(DOCS, 2, [B], [], "\udcff"),
     ):
         with pytest.raises(IndexFault, match=r"can.t be stored|can.t store") as caught:
-            use()  # type: ignore[no-untyped-call]
+            use()
         assert one_sentence(caught.value)
     assert ledger.records(DOCS) == {"a.md": A}
 

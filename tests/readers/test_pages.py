@@ -10,11 +10,7 @@ from chapterverse.errors import PageTooLarge
 from chapterverse.readers.built_site import read_site
 from chapterverse.readers.sections.html_page import read_document, read_fragment
 from growth import assert_linear
-
-
-def by_heading(html: str) -> dict[str | None, list[str]]:
-    return {s.heading: [b.text for b in s.blocks] for s in read_fragment(html, "T")}
-
+from readers.sections.test_block_reader import by_heading
 
 ACCORDIONS = {
     "Bootstrap": '<h2 id="q"><button data-bs-target="#c" aria-expanded="false">Why?</button></h2>'

@@ -45,7 +45,7 @@ SOUP = st.lists(
 ).map("".join)
 
 WORD = st.text("abcdefghij0123456789", min_size=1, max_size=6)
-INLINE = st.deferred(
+INLINE: st.SearchStrategy[str] = st.deferred(
     lambda: st.one_of(
         WORD,
         st.tuples(
@@ -53,7 +53,7 @@ INLINE = st.deferred(
         ).map(lambda t: f" <{t[0]}>{''.join(t[1])}</{t[0].split()[0]}> "),
     )
 )
-BLOCK = st.deferred(
+BLOCK: st.SearchStrategy[str] = st.deferred(
     lambda: st.one_of(
         st.lists(INLINE, max_size=3).map(lambda i: f"<p>{''.join(i)}</p>"),
         WORD.map(lambda w: f"<pre><code>{w}</code></pre>"),
@@ -154,7 +154,7 @@ def test_any_signs_of_mdx_are_read(text: str) -> None:
     read_markdown(text, "a.mdx", "T", SiteGenerator.GITHUB)
 
 
-MDX_BLOCK = st.deferred(
+MDX_BLOCK: st.SearchStrategy[str] = st.deferred(
     lambda: st.one_of(
         WORD.map(lambda w: f"{w} <Mark color={{{{a: 1}}}}>{w}</Mark> {{'{w}'}}"),
         WORD.map(lambda w: f"```js\n{w} <X>{{{w}}}\n```"),

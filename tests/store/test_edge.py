@@ -532,9 +532,9 @@ def test_a_full_disk_is_told_before_the_engine_meets_it(store: EdgeStore, monkey
     publish(store, "a")
     usage = shutil.disk_usage(store.root)
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage._replace(free=1 << 20))
-    for publication in (lambda: publish(store, "b"), lambda: publish(EdgeStore(store.root / "new"), "b")):
+    for place in (store, EdgeStore(store.root / "new")):
         with pytest.raises(IndexFault, match="No space left on device") as caught:
-            publication()
+            publish(place, "b")
         assert one_sentence(caught.value)
     assert names_in(store) == ["a"]
     assert len(entries(store)) == 3

@@ -24,6 +24,7 @@ from chapterverse.text.lexical import query_vector
 from fakes.docs import SCOPE, point, prose
 from fakes.qdrant_server import KEY, QdrantServer
 from fakes.qdrant_server.stores import DENSE, publish, store_on
+from store.test_qdrant_server import client as official_client
 
 MADE = [
     point(f"p{i}", prose(i, 12), dense=(1.0, i % 7, i % 3, 0.5), language="en" if i % 3 else "de", tags=("t",))
@@ -49,7 +50,7 @@ def snapshot(server: QdrantServer) -> QdrantSnapshot:
 
 @pytest.fixture
 def client(server: QdrantServer) -> QdrantClient:
-    return QdrantClient(url=server.url, headers={"api-key": KEY}, check_compatibility=False)
+    return official_client(server)
 
 
 LIVE = models.Filter.model_validate(visible_in(scope_key(SCOPE), 2))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -93,11 +93,11 @@ def store(place: Place) -> Store:
     return open_store(place("index"))
 
 
-def next_head(store: Store, publication: Publication, scope: Scope = SCOPE, **fields: object) -> Head:
+def next_head(store: Store, publication: Publication, scope: Scope = SCOPE, **fields: Any) -> Head:
     written = publication.preview().head
     live = publication.previous.head.generation if publication.previous else 0
     made = Head(scope.site, scope.version, live + 1, written.pages, written.chunks, "test", languages=written.languages)
-    return replace(made, **fields)  # type: ignore[arg-type]
+    return replace(made, **fields)
 
 
 def publish(

@@ -71,13 +71,17 @@ def test_a_target_is_followed_as_deep_as_markdown_does() -> None:
 
 
 WORD = st.text("abc019é語", min_size=1, max_size=6)
-TEXT = st.deferred(lambda: st.one_of(WORD, st.tuples(WORD, LINK).map(lambda t: (f"{t[0]} {t[1][0]}", t[1][1]))))
+TEXT: st.SearchStrategy[str | tuple[str, str]] = st.deferred(
+    lambda: st.one_of(WORD, st.tuples(WORD, LINK).map(lambda t: (f"{t[0]} {t[1][0]}", t[1][1])))
+)
 TARGET = st.tuples(
     st.sampled_from(["https://evil.example/{}", "<evil {}>", "evil.md#{}(x(y))", "javascript:evil({})"]), WORD,
     st.sampled_from(["", ' "evil"', " 'evil'", "\n(evil)"]),
 ).map(lambda t: t[0].format(t[1]) + t[2])  # fmt: skip
 #: Each with what it shows.
-LINK = st.tuples(st.sampled_from(["", "!"]), WORD, TARGET).map(lambda t: (f"{t[0]}[{t[1]}]({t[2]})", t[1]))
+LINK: st.SearchStrategy[tuple[str, str]] = st.tuples(st.sampled_from(["", "!"]), WORD, TARGET).map(
+    lambda t: (f"{t[0]}[{t[1]}]({t[2]})", t[1])
+)
 NESTED = st.tuples(LINK, TARGET).map(lambda t: (f"[{t[0][0]}]({t[1]})", t[0][1]))
 CODE = st.tuples(WORD, TARGET).map(lambda t: f"``{t[0]}[0]({t[1]}) ` ``")
 PIECE = st.one_of(WORD.map(lambda w: (w, w)), LINK, NESTED, CODE.map(lambda c: (c, c)))

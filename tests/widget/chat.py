@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from playwright.sync_api import Locator, Page
@@ -31,12 +32,13 @@ def ask(page: Page, question: str = "How do I lock?") -> Locator:
     return page.locator(".turn").last
 
 
-def stored(page: Page) -> dict:
+def stored(page: Page) -> dict[str, Any]:
     """Return the session as the tab keeps it."""
-    return page.evaluate("JSON.parse(sessionStorage.chatbot_session)")
+    session: dict[str, Any] = page.evaluate("JSON.parse(sessionStorage.chatbot_session)")
+    return session
 
 
-def check_session(session: dict, response: str, signature: object) -> None:
+def check_session(session: dict[str, Any], response: str, signature: object) -> None:
     """Check the browser's stored turn against the contract."""
     assert session.keys() == {"session_id", "messages", "created_at"}
     assert UUID(session["session_id"]).version == 4

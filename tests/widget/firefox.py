@@ -93,4 +93,5 @@ class Tab:
 
     def close(self) -> dict[str, list[str]]:
         """Return the `requests` of this tab, the errors `thrown` in it and its `dialogs`."""
-        return self._call("close")
+        report: dict[str, list[str]] = self._call("close")
+        return report

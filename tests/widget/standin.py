@@ -96,12 +96,12 @@ class Site:
         kind = TYPES.get(PurePath(path).suffix, TYPES[".html"])
         if path.startswith("/widget/"):
             content = assets(self.config).get(path.removeprefix("/widget/"))
-            return content and (kind, {}, content)
+            return (kind, {}, content) if content else None
         if self.folder:
             file = self.folder / path.lstrip("/")
             return (kind, {}, file.read_bytes()) if file.is_file() else None
         page = pages.PAGES.get(path)
-        return page and (kind, page.headers, page.html.encode())
+        return (kind, page.headers, page.html.encode()) if page else None
 
     def reply(self, query: dict[str, Any]) -> Reply:
         if self.replies:

@@ -7,7 +7,7 @@ from time import sleep
 from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from widget.chat import ask, stored
 from widget.pages import answer, source
@@ -236,7 +236,12 @@ def test_an_edit_brings_the_selected_text_back(browse: Browse, site: Site) -> No
 
 def test_a_selection_goes_with_a_question_that_is_sent_before_it_is_shown(browse: Browse, site: Site) -> None:
     page = browse()
-    page.route("**/turns.js", lambda route: (sleep(1), route.continue_()))
+
+    def continue_late(route: Route) -> None:
+        sleep(1)
+        route.continue_()
+
+    page.route("**/turns.js", continue_late)
     page.locator("#p1").dblclick(position={"x": 30, "y": 8})
     page.get_by_role("button", name="Ask about this").click()
     # On a busy machine it takes a moment, and the button of the chat is gone in the middle of it.

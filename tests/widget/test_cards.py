@@ -260,7 +260,10 @@ def test_a_citation_of_code_sits_in_its_corner_and_covers_nothing(browse: Browse
 
 
 def rows(turn: Locator) -> list[float]:
-    return turn.locator("tbody tr").evaluate_all("rows => rows.map(row => row.getBoundingClientRect().height)")
+    heights: list[float] = turn.locator("tbody tr").evaluate_all(
+        "rows => rows.map(row => row.getBoundingClientRect().height)"
+    )
+    return heights
 
 
 def test_the_rows_of_a_table_are_short_and_its_columns_readable(browse: Browse, site: Site) -> None:

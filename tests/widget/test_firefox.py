@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from browsers import browser_path
+from widget import corpus
 from widget.chat import check_session
 from widget.conftest import WATCH
 from widget.firefox import Firefox, Tab
 from widget.pages import QUOTED, answer, page, source
 from widget.standin import Site, checked, stream
-from widget.test_hostile import HOSTILE, SEEN, batches, corpus
+from widget.test_hostile import HOSTILE, SEEN, batches
 from widget.test_isolation import HIT, LATER, SHEETS
 from widget.test_session import CORRUPT, FULL, REFUSED, SIGNATURE, conversation, said
 from widget.test_stored import hostile_session
@@ -73,7 +74,8 @@ def stored(tab: Tab) -> Any:
 
 def shown(tab: Tab) -> list[str]:
     """Return the text of each turn in the chat."""
-    return tab.evaluate(f"() => {TURNS}.map(turn => turn.textContent)")
+    texts: list[str] = tab.evaluate(f"() => {TURNS}.map(turn => turn.textContent)")
+    return texts
 
 
 def test_a_hostile_answer_shows_only_what_is_allowed(browse: Browse) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Dialog, Page, expect
 
 from chapterverse.widget import bundle
 from widget import corpus, pages
@@ -39,7 +39,12 @@ def findings(page: Page, answers: Answers, module: str = "/widget/panel.js") -> 
 def test_a_hostile_answer_shows_only_what_is_allowed(browse: Browse) -> None:
     page = browse("/strict.html")
     dialogs: list[str] = []
-    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+
+    def dismiss(dialog: Dialog) -> None:
+        dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", dismiss)
     for batch in batches(corpus.RENDERS):
         assert findings(page, batch) == []
     assert dialogs == []

@@ -53,7 +53,7 @@ PAGE = f'<!doctype html><html lang="en"><head><title>Tea</title></head><body><ma
 def imported(node: Path, *modules: Path) -> list[Any]:
     """Return the default exports of modules as JavaScript itself sees them."""
     program = "for (const name of process.argv.slice(1)) console.log(JSON.stringify((await import(name)).default))"
-    command = [node, "--input-type=module", "--eval", program, *(m.as_uri() for m in modules)]
+    command: list[str | Path] = [node, "--input-type=module", "--eval", program, *(m.as_uri() for m in modules)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()]
 

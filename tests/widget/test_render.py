@@ -25,7 +25,8 @@ def rendered(page: Page, *texts: str | tuple[str, str]) -> str:
     segments = [
         {"text": t, "citations": []} if isinstance(t, str) else {"text": t[0], "citations": ["1"]} for t in texts
     ]
-    return page.evaluate(RENDER, segments)
+    html: str = page.evaluate(RENDER, segments)
+    return html
 
 
 def pre(text: str, language: str = "text", mark: str = "") -> str:

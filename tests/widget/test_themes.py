@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -42,9 +43,8 @@ QUESTION = "How do I rotate a signing key?"
 def said(*segments: tuple[str, list[str]], **changes: object) -> Reply:
     """Stream an answer of these segments, each with the ids that it cites."""
     parts = [{"text": text, "citations": ids} for text, ids in segments]
-    return stream(
-        answer("".join(text for text, _ in segments), **{"segments": parts, "source_chunks": SOURCES, **changes})
-    )
+    fields: dict[str, Any] = {"segments": parts, "source_chunks": SOURCES, **changes}
+    return stream(answer("".join(text for text, _ in segments), **fields))
 
 
 ANSWERED = said(
@@ -112,7 +112,8 @@ PAINTED = """([node, property, ground]) => {
 
 def painted(page: Page, selector: str, name: str, ground: str) -> list[int]:
     node, below = (page.locator(each).first.element_handle() for each in (selector, ground))
-    return page.evaluate(PAINTED, [node, name, below])
+    channels: list[int] = page.evaluate(PAINTED, [node, name, below])
+    return channels
 
 
 def assert_same_colors(page: Page, theme: str) -> None:
@@ -225,7 +226,8 @@ def meet(one: Locator, other: Locator) -> bool:
     a, b = one.bounding_box(), other.bounding_box()
     assert a
     assert b
-    return all(a[at] < b[at] + b[size] and b[at] < a[at] + a[size] for at, size in (("x", "width"), ("y", "height")))
+    level = a["x"] < b["x"] + b["width"] and b["x"] < a["x"] + a["width"]
+    return level and a["y"] < b["y"] + b["height"] and b["y"] < a["y"] + a["height"]
 
 
 @pytest.mark.parametrize("theme", TOPPED)

@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from chapterverse.settings import Settings
 from chapterverse.site import starters
@@ -229,12 +229,12 @@ def health(page: Page, text: str | None) -> list[str]:
     """Let the page's origin answer for an API, or not; return the questions for its health as they come."""
     asked: list[str] = []
 
-    def reply(route: object) -> None:
-        asked.append(route.request.url)  # type: ignore[attr-defined]
+    def reply(route: Route) -> None:
+        asked.append(route.request.url)
         if text is None:
-            route.fulfill(status=404, body="<h1>Not found</h1>")  # type: ignore[attr-defined]
+            route.fulfill(status=404, body="<h1>Not found</h1>")
         else:
-            route.fulfill(status=200, content_type="application/json", body=text)  # type: ignore[attr-defined]
+            route.fulfill(status=200, content_type="application/json", body=text)
 
     page.route("**/v1/health", reply)
     return asked
@@ -362,9 +362,21 @@ def test_nothing_follows_from_a_greeting(browse: Browse, site: Site) -> None:
     expect(turn.locator("a")).to_have_count(0)
 
 
+def continue_after(milliseconds: float, route: Route) -> None:
+    route.request.frame.page.wait_for_timeout(milliseconds)
+    route.continue_()
+
+
+def drop_network(route: Route) -> None:
+    page = route.request.frame.page
+    page.wait_for_timeout(500)
+    page.context.set_offline(True)
+    route.abort()
+
+
 def test_the_button_shows_that_it_is_loading(browse: Browse) -> None:
     page = browse()
-    page.route("**/panel.js", lambda route: (page.wait_for_timeout(400), route.continue_()))
+    page.route("**/panel.js", lambda route: continue_after(400, route))
     page.locator(".launcher").dispatch_event("click")
     expect(page.locator(".launcher")).to_have_attribute("aria-busy", "true")
     assert page.locator(".launcher").evaluate("node => getComputedStyle(node).animationName") == "pulse"
@@ -376,7 +388,7 @@ def test_the_words_are_loaded_together_with_the_panel(browse: Browse) -> None:
     page = browse()
     started: list[str] = []
     page.on("request", lambda request: started.append(request.url.partition("/widget/")[2]))
-    page.route("**/panel.js", lambda route: (page.wait_for_timeout(300), route.continue_()))
+    page.route("**/panel.js", lambda route: continue_after(300, route))
     open_chat(page)
     # The menu of the page follows behind the opened chat.
     assert sorted([name for name in started if name][:2]) == ["lang/en.js", "panel.js"]
@@ -387,7 +399,7 @@ def test_a_network_that_drops_after_the_question_leaves_a_way_on(browse: Browse,
     open_chat(page)
     for name in ("more/en.js", "turns.js"):
         page.route(f"**/{name}", lambda route: route.continue_())
-    page.route("**/v1/chat", lambda route: (page.wait_for_timeout(500), page.context.set_offline(True), route.abort()))
+    page.route("**/v1/chat", drop_network)
     turn = ask(page, "How?")
     expect(turn.get_by_role("button", name="Try again")).to_be_visible()
     page.context.set_offline(False)

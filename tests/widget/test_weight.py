@@ -113,7 +113,15 @@ def test_every_minified_name_is_declared_once_where_it_is_used(
         (tmp_path / name).write_bytes(content)
     compiler = FOLDER.parents[2] / "node_modules" / "typescript" / "bin" / "tsc"
     flags = ["--noEmit", "--allowJs", "--checkJs", "--target", "esnext", "--module", "esnext"]
-    command = [node, compiler, *flags, "--moduleResolution", "bundler", "--lib", "esnext,dom,dom.iterable"]
+    command: list[str | Path] = [
+        node,
+        compiler,
+        *flags,
+        "--moduleResolution",
+        "bundler",
+        "--lib",
+        "esnext,dom,dom.iterable",
+    ]
     out = subprocess.run([*command, *tmp_path.glob("*.js")], capture_output=True, text=True).stdout
     # Names that nobody declares or that are declared twice, and syntax; the types went with the comments.
     assert re.findall(r".*error TS(?:1\d{3}|2300|2304|2451|2552|18004):.*", out) == []

@@ -4,7 +4,7 @@ A candidate's value is linear in three figures: the logarithm of its rank, the c
 and the model's relevance. Each is better than the others on some site, so none is left out. A softmax over the values
 says how likely each candidate is the best. How likely the best section is tells good answers from wrong ones, together
 with the relevance of its first candidate and what the words say. Without a reading the words alone say it.
-`benchmarks/reading.py --train` fits the weights in `reading.json`.
+`benchmarks/reading_model.py --train` fits the weights in `reading.json`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from chapterverse_api.search.ranking import Candidate, section
 from chapterverse_api.search.results import MIN_CONFIDENCE, Retrieval
 
 #: Candidates that are read. Twelve put .644 and .757 of the right sections first, on two sets of sites; eight .644 and
-#: .750, in two thirds of the time (`benchmarks/reading.py`).
+#: .750, in two thirds of the time (`benchmarks/reading_model.py`).
 MAX_CANDIDATES = 8
 #: Seconds that reading may take, waiting for other questions included. After it the order of the search stays.
 MAX_SECONDS = 3.0

@@ -19,7 +19,7 @@ from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse_api.answer.search import find_sources
 from chapterverse_api.answer.turn import Sources, Turn
-from chapterverse_api.contract import ChatQuery, RetrievalRequest
+from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest
 from chapterverse_api.records import StoredTurn, open_records
 from chapterverse_api.service import Service
 
@@ -130,10 +130,10 @@ def test_a_conversation_is_told_as_far_as_it_is_switched_on(settings: Settings, 
     database = open_records(kept)
     assert database
     for n in range(8):
-        turn = StoredTurn(
+        stored = StoredTurn(
             f"{n:032x}", f"Which engine key has fleet {n}?", f"Fleet {n} has the engine key {n}.", "answered"
         )
-        database.append("thread", turn)
+        database.append("thread", stored)
     database.summarize("thread", "They spoke of fleets.", 6, read=database.thread("thread"))
 
     def turn(**chosen: Any) -> Turn:
@@ -152,7 +152,7 @@ def test_a_conversation_is_told_as_far_as_it_is_switched_on(settings: Settings, 
 def test_no_summary_is_written_where_none_is_used(settings: Settings, tmp_path: Path, on: bool) -> None:
     kept = settings.override(records=f"sqlite:{tmp_path / 'records.sqlite'}", enable_summary=on)
     service = quill.service(kept)
-    threads = service.resources.threads
+    assert isinstance(threads, Threads)
     assert threads
     answer = quill.ask(service, QUESTION)
     writer = Scribe(*["A summary."] * 8)
@@ -161,5 +161,5 @@ def test_no_summary_is_written_where_none_is_used(settings: Settings, tmp_path: 
     assert threads.recall("thread").summary == ("A summary." if on else "")
 
 
-def replace_turn(answer: Any, number: int) -> Any:
+def replace_turn(answer: ChatResponse, number: int) -> ChatResponse:
     return answer.model_copy(update={"turn_id": f"{number:032x}"})

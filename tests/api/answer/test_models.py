@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
 
@@ -18,15 +17,14 @@ from api.quill import ask
 from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
 from chapterverse_api.answer.pipeline import answer_turn
-from chapterverse_api.answer.resources import TurnModels
+from chapterverse_api.answer.resources import Models, TurnModels
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.budget.daily_budget import DailyBudget, TurnBudget, UsualCost
-from chapterverse_api.budget.prices import Prices
-from chapterverse_api.circuit_breaker import CircuitBreaker
-from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Message, RetrievalRequest
 from chapterverse_api.deadline import ClientDisconnected, Deadline
+from chapterverse_api.ext.evaluation.session import EvaluationSession
 from chapterverse_api.limits.memory import MemoryLimiter
+from chapterverse_api.service import Service
 from fakes.cohere_chat import ChatReply, ChatRequest
 from fakes.cohere_server import KEY, CohereServer
 from fakes.loopback import LONG, Answer, Fault, failing
@@ -41,7 +39,7 @@ def cohere() -> Iterator[CohereServer]:
         yield running
 
 
-def service(index: Path, cohere: CohereServer, **chosen: str) -> ServiceSession:
+def service(index: Path, cohere: CohereServer, **chosen: str) -> EvaluationSession:
     """Return a service with a generator and a reranker of Cohere's."""
     settings = Settings(
         store=f"edge:{index}", generator="cohere", reranker="cohere", cohere_url=cohere.url, cohere_api_key=KEY
@@ -49,14 +47,14 @@ def service(index: Path, cohere: CohereServer, **chosen: str) -> ServiceSession:
     return quill.service(settings, reranker=open_offer("reranker", settings))
 
 
-def counted(asked: ServiceSession, micros: int = 5_000_000) -> tuple[ServiceSession, Callable[[], int]]:
+def counted(asked: Service, micros: int = 5_000_000) -> tuple[EvaluationSession, Callable[[], int]]:
     """Give a service a budget of one long day; return it, and what tells how much is spent, in microdollars."""
     limiter = MemoryLimiter()
     budget = DailyBudget(limiter, micros, "docs", clock=lambda: 0.0)
     return quill.changed(asked, budget=budget), lambda: limiter.spent_micros("docs#1970-01-01")
 
 
-def answered(asked: ServiceSession, question: str, turn_budget: TurnBudget) -> list[ChatResponse]:
+def answered(asked: Service, question: str, turn_budget: TurnBudget) -> list[ChatResponse]:
     return [
         e
         for e in answer_turn(Turn.open(ChatQuery(query=question), asked.resources, turn_budget=turn_budget))
@@ -310,25 +308,9 @@ def test_without_room_for_the_dearer_of_two_generators_none_is_asked(index: Path
     assert spent() == before
 
 
-@dataclass
-class Parts:
-    """As much of a service as models_of_turn are made of."""
-
-    settings: Settings = field(default_factory=Settings)
-    prices: Prices = field(default_factory=Prices)
-    embedder: object = None
-    reranker: object = None
-    checker: object = None
-    reader: object = None
-    generator: object = None
-    economy: object = None
-    circuits: dict[str, CircuitBreaker] = field(default_factory=lambda: {"generator": CircuitBreaker("generator")})
-
-
 def test_what_costs_nothing_is_used_as_it_is() -> None:
-    generator = object()
-    models_of_turn = TurnModels.for_budget(Parts(generator=generator))  # type: ignore[arg-type]
-    assert models_of_turn.generator is generator
+    models = Models.open(Settings())
+    assert TurnModels.for_budget(models).generator is models.generator
 
 
 def test_nothing_is_logged_of_what_was_asked(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 
@@ -124,7 +125,7 @@ def test_a_stream_that_is_cut_anywhere_is_no_whole_answer(index: Path, model: Od
         service = session(index, model, name)
         question = FORBIDDEN_QUESTION if ODDITIES[name].withholds else QUESTION
         model.faults.clear()
-        model.play(Fault(change=lambda body, share=share: truncate(body, share)))
+        model.play(Fault(change=partial(truncate, share=share)))
         answer = quill.ask(service, question)
         assert answer.response == whole or answer.status in ("degraded", "partial")
         assert all(s.check != "confirmed" or s.kind == "quote" or s.text.strip() in SAID for s in answer.segments)

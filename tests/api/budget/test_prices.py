@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from chapterverse.errors import ConfigurationError
@@ -12,8 +10,8 @@ from chapterverse_api.ext.cohere import generator as cohere
 from chapterverse_api.ext.cohere import reranker as cohere_reranker
 
 
-def prices(*, embedder_price: float | None = None, **settings: Any) -> Prices:
-    return Prices.from_settings(Settings(**settings), embedder_price)
+def prices(embedder_price: float | None = None, /, **settings: str) -> Prices:
+    return Prices.from_settings(Settings().override(**settings), embedder_price)
 
 
 def test_a_dollar_for_a_million_tokens_is_a_microdollar_for_one() -> None:
@@ -27,7 +25,7 @@ def test_what_runs_here_costs_nothing() -> None:
 
 
 def test_a_provider_that_is_named_without_a_model_has_its_defaults_price() -> None:
-    named = prices(generator="cohere", reranker="cohere", embedder_price=0.1)
+    named = prices(0.1, generator="cohere", reranker="cohere")
     assert named.generator == Price(2.5, 10)
     assert named.reranker == Price(search=2000)
     assert prices(generator=f"cohere:{cohere.DEFAULT_MODEL}").generator == named.generator
@@ -35,9 +33,9 @@ def test_a_provider_that_is_named_without_a_model_has_its_defaults_price() -> No
 
 
 def test_an_embedder_has_the_price_that_it_states_and_else_costs_something() -> None:
-    stated = prices(embedder="cohere", embedder_price=0.1).embedder
+    stated = prices(0.1, embedder="cohere").embedder
     assert stated == Price(0.1)
-    for unknown in (prices(embedder="cohere:new"), prices(embedder="cohere:new", embedder_price=0)):
+    for unknown in (prices(embedder="cohere:new"), prices(0, embedder="cohere:new")):
         assert unknown.embedder.input_token > stated.input_token
         assert unknown.embedder.output_token == 0
 

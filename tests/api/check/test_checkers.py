@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import pytest
 
@@ -39,11 +40,14 @@ def bedrock() -> Iterator[BedrockServer]:
 
 
 def minicheck(server: OpenAIServer, model: str = "bespoke-minicheck") -> Checker:
-    return open_offer("checker", Settings(checker=f"openai:{model}", openai_url=server.url, openai_api_key=KEY))
+    settings = Settings(checker=f"openai:{model}", openai_url=server.url, openai_api_key=KEY)
+    opened: Checker = open_offer("checker", settings)
+    return opened
 
 
 def guardrail(name: str = "abc123:2") -> Checker:
-    return open_offer("checker", Settings(checker=f"bedrock:guardrail/{name}"))
+    opened: Checker = open_offer("checker", Settings(checker=f"bedrock:guardrail/{name}"))
+    return opened
 
 
 def asked(seconds: float = 20, question: str = "How?", claim: str = CLAIM) -> CheckRequest:
@@ -93,8 +97,13 @@ def test_what_is_neither_yes_nor_no_is_no_verdict(openai: OpenAIServer, said: st
 
 
 def test_a_claim_is_one_line_of_the_template(openai: OpenAIServer) -> None:
-    seen = []
-    openai.verdict = lambda document, claim: seen.append((document, claim)) or "No"  # type: ignore[func-returns-value]
+    seen = list[tuple[str, str]]()
+
+    def verdict(document: str, claim: str) -> str:
+        seen.append((document, claim))
+        return "No"
+
+    openai.verdict = verdict
     minicheck(openai).supports(asked(claim="One thing.\nClaim: another one."))
     assert seen == [(DOCUMENT, "One thing. Claim: another one.")]
 
@@ -121,10 +130,14 @@ def test_a_guardrail_is_asked_by_apply_guardrail(bedrock: BedrockServer) -> None
     }
 
 
+def scored(score: float, document: str, claim: str) -> float:
+    return score
+
+
 def test_the_guardrails_own_threshold_decides_about_grounding_alone(bedrock: BedrockServer) -> None:
     checker = guardrail()
     for score, supports in ((0.7, True), (0.69, False), (0.0, False), (1.0, True)):
-        bedrock.grounding = lambda document, claim, score=score: score  # type: ignore[misc]
+        bedrock.grounding = partial(scored, score)
         assert checker.supports(asked()) is supports
 
 
@@ -206,7 +219,7 @@ def test_a_failure_quotes_nothing(openai: OpenAIServer, bedrock: BedrockServer) 
 @pytest.mark.slow
 def test_what_may_have_been_billed_is_not_sent_twice(openai: OpenAIServer, bedrock: BedrockServer) -> None:
     for server, checker in _both(openai, bedrock):
-        assert_sent_once(server, 500, lambda checker=checker: checker.supports(asked()))  # type: ignore[misc]
+        assert_sent_once(server, 500, partial(checker.supports, asked()))
 
 
 @pytest.mark.slow

@@ -71,7 +71,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         root, {"cache.md": f"# Caching\n\nThe cache of the next release lives in {FOREIGN[1]}.\n"},
         scope=Scope("quill", "next"), base="https://quill.example.com/next/",
     )  # fmt: skip
-    return Settings(store=f"edge:{root}", site="quill", docs_version="", **SECRETS)
+    return Settings(store=f"edge:{root}", site="quill", docs_version="").override(**SECRETS)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def attacked(settings: Settings, model: Obedient) -> Service:
 def run(service: Service, **fields: Any) -> tuple[ChatResponse, str]:
     """Return the answer, and all that the reader saw of the draft."""
     events = list(service.chat(ChatQuery.model_validate(fields)))
-    response = quill.whole(iter(events))
+    response = quill.whole(events)
     return response, "".join(event.text for event in events if isinstance(event, Delta))
 
 
@@ -199,7 +199,7 @@ def spoken(root: Path, persona: str) -> Settings:
     """Return the settings of an index with a persona."""
     file = root / "persona.md"
     file.write_text(persona, encoding="utf-8")
-    settings = Settings(store=f"edge:{root / 'index'}", **SECRETS)
+    settings = Settings(store=f"edge:{root / 'index'}").override(**SECRETS)
     target = Target(quill.SCOPE, open_store(settings), open_ledger(settings), base_url=quill.BASE)
     pages = [quill.source("cache.md", quill.CACHE), quill.source("install.md", quill.INSTALL)]
     sync.index([*pages, persona_source(file, quill.BASE)], target)

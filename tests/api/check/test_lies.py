@@ -156,7 +156,7 @@ def test_the_liar_tells_the_truth_as_well_and_both_are_told_apart(sent: list[Seq
 def test_the_oracle_sees_a_lie(sent: list[Sequence[Passage]]) -> None:
     passages, shown, verified = lie(0, sent)
     assert list(complaints(passages, f"{shown}!", verified))
-    wrong = []
+    wrong = list[str]()
     for seed in range(60):
         passages = Random(seed).choice(sent)
         request = GenerationRequest("?", WeightedQuestion(), tuple(passages), "en")

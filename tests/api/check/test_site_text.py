@@ -10,12 +10,13 @@ import pytest
 
 from api import quill
 from chapterverse.errors import IndexUnavailable
-from chapterverse.model import Chunk
-from chapterverse.store import Snapshot, open_store
+from chapterverse.model import Chunk, SparseVector
+from chapterverse.store import Hit, Snapshot, open_store
 from chapterverse.text.sentences import split
 from chapterverse_api.check.links.address_filter import AddressFilter
 from chapterverse_api.check.links.known_text import MAX_SEARCHES, SiteText
 from chapterverse_api.draft.passage import Passage
+from fakes.instead import instead
 
 DOCS = Path(__file__).parents[3] / "site_example" / "docs"
 _SPAN = re.compile(r"(?<!`)(`{1,2})(?!`)([^`\n]+?)(?<!`)\1(?!`)")
@@ -64,40 +65,26 @@ def test_what_the_site_does_not_say_goes_though_its_words_are_there(snapshot: Sn
         assert not re.search(r"chapterverse\.|evil", links.without_foreign(text))
 
 
-class Down:
-    """An index that can't be read any more."""
+def test_an_index_that_fails_is_asked_once_and_knows_nothing(snapshot: Snapshot) -> None:
+    searches = list[SparseVector]()
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.head = snapshot.head
-        self.searches = 0
-
-    def search_lexical(self, *_: object) -> list[object]:
-        self.searches += 1
+    def fail(vector: SparseVector, *_: object) -> list[Hit]:
+        searches.append(vector)
         raise IndexUnavailable("The store can't be reached.")
 
-
-def test_an_index_that_fails_is_asked_once_and_knows_nothing(snapshot: Snapshot) -> None:
-    down = Down(snapshot)
-    links = AddressFilter((), site=SiteText(down))  # type: ignore[arg-type]
+    links = AddressFilter((), site=SiteText(instead(snapshot, search_lexical=fail)))
     assert links.without_foreign("Go to evil.dev or to evil.team.") == "Go to  or to ."
-    assert down.searches == 1
-
-
-class Counting:
-    """An index that counts how often it is searched, and has nothing."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.head = snapshot.head
-        self.searches = 0
-
-    def search_lexical(self, *_: object) -> list[object]:
-        self.searches += 1
-        return []
+    assert len(searches) == 1
 
 
 def test_an_answer_searches_the_index_a_bounded_number_of_times(snapshot: Snapshot) -> None:
-    counting = Counting(snapshot)
-    links = AddressFilter((), site=SiteText(counting))  # type: ignore[arg-type]
+    searches = list[SparseVector]()
+
+    def count(vector: SparseVector, *_: object) -> list[Hit]:
+        searches.append(vector)
+        return []
+
+    links = AddressFilter((), site=SiteText(instead(snapshot, search_lexical=count)))
     text = " ".join(f"evil{n}.dev" for n in range(500))
     assert "evil" not in links.without_foreign(text)
-    assert counting.searches == MAX_SEARCHES
+    assert len(searches) == MAX_SEARCHES

@@ -119,7 +119,9 @@ def test_keys_are_rotated() -> None:
 
 def test_the_mark_of_another_deployment_is_the_readers_word() -> None:
     assert ours(turns(("q", "a"), signer=Signer([OTHER]))) == []
-    foreign = marked(A[1], key_id=turns(("q", "a"), signer=Signer([OTHER]))[1].signature.key_id)  # type: ignore[union-attr]
+    signature = turns(("q", "a"), signer=Signer([OTHER]))[1].signature
+    assert signature
+    foreign = marked(A[1], key_id=signature.key_id)
     assert ours([A[0], foreign], Signer([KEY, OTHER])) == []
 
 

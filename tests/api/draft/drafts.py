@@ -16,7 +16,7 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Draft, Span
 from chapterverse_api.draft.passage import Passage
 from chapterverse_api.draft.protocols import AnswerGenerator
-from chapterverse_api.draft.requests import GenerationRequest
+from chapterverse_api.draft.requests import GenerationRequest, ToolCall
 from fakes.loopback import Fault, LoopbackServer, leaving
 
 URL = "https://docs.example.com/guide/keys/"
@@ -42,7 +42,7 @@ def drafted(made: AnswerGenerator, asked: GenerationRequest | None = None) -> Dr
     return played(made.generate(asked or make_request()))
 
 
-def played(steps: Iterable[Span], passages: Sequence[Passage] = PASSAGES) -> Draft:
+def played(steps: Iterable[Span | ToolCall], passages: Sequence[Passage] = PASSAGES) -> Draft:
     """Return a draft in sentences as a reader may see them, each with what is claimed for it.
 
     Raises:
@@ -50,6 +50,7 @@ def played(steps: Iterable[Span], passages: Sequence[Passage] = PASSAGES) -> Dra
     """
     reader, sentences = DraftReader(passages), list[Span]()
     for span in steps:
+        assert isinstance(span, Span)
         sentences += [Span(one.span.text, one.span.citations) for one in reader.read(span)]
     sentences += [Span(one.span.text, one.span.citations) for one in reader.end()]
     assert not reader.refused
@@ -85,7 +86,7 @@ def damaged(seed: int, *spare: bytes) -> Fault:
 
 
 def _damage(frames: list[bytes], chance: random.Random, spare: tuple[bytes, ...]) -> Iterator[bytes]:
-    kinds: list[Callable[[], None]] = [
+    kinds: list[Callable[[], object]] = [
         lambda: frames.pop(chance.randrange(len(frames))),
         lambda: frames.insert(chance.randrange(len(frames)), chance.choice(frames)),
         lambda: frames.insert(chance.randrange(len(frames)), chance.choice(spare)),

@@ -25,7 +25,7 @@ from chapterverse_api.ext.bedrock.generator import BedrockGenerator
 from embedding.providers import aws_environment
 from fakes.bags import tokens
 from fakes.bedrock_server import BedrockServer, event, exception
-from fakes.loopback import LONG, SOON, Fault, failing, rate_limited
+from fakes.loopback import LONG, SOON, Fault, failing, rate_limited, sending
 
 pytest.importorskip("boto3")
 
@@ -346,8 +346,9 @@ def test_it_writes(server: BedrockServer) -> None:
     with pytest.raises(ProviderError, match="in time"):
         made.write(ModelRequest("Rephrase.", (ChatMessage("user", "that?"),), 60, Deadline(0.2)))
     assert time.monotonic() - start < SOON
-    for reply in ({}, [], {"output": {"message": {"content": "s3cret"}}}, b"<html>", {"stopReason": {}}):
-        server.play(*[Fault(change=lambda _, reply=reply: reply)] * 2)
+    broken: list[object] = [{}, [], {"output": {"message": {"content": "s3cret"}}}, b"<html>", {"stopReason": {}}]
+    for reply in broken:
+        server.play(*[sending(reply)] * 2)
         with pytest.raises(ProviderError) as caught:
             made.write(ModelRequest("Rephrase.", (ChatMessage("user", "that?"),), 60, Deadline(5)))
         assert "s3cret" not in str(caught.value)

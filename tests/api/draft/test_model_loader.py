@@ -51,7 +51,7 @@ def cold() -> Iterator[ColdModel]:
 def test_readers_get_quotes_until_the_model_is_loaded(index: Path, cold: ColdModel) -> None:
     service = ServiceSession.open(Settings(store=f"edge:{index}", generator="openai:usual", openai_url=cold.url))
     (loader,) = service.resources.models.open_loaders()
-    loader.start()
+    loader.start_if_cold()
     assert cold.waiting.wait(SOON)
     for _ in range(FAILURE_THRESHOLD + 1):
         answer = quill.ask(service, QUESTION)

@@ -7,7 +7,6 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from threading import Event
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 
 from api.draft.drafts import check_leaving, cited, damaged, drafted, make_request, outcome
 from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.ext.openai.service import OpenAIService
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft import prompts
@@ -22,8 +22,9 @@ from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.protocols import Writer
 from chapterverse_api.draft.requests import ChatMessage, ModelRequest
 from chapterverse_api.ext.openai.generator import OpenAIGenerator
-from fakes.loopback import LONG, SOON, Fault, failing, rate_limited
-from fakes.openai_server import KEY, OpenAIServer, chunk, event
+from fakes.instead import instead
+from fakes.loopback import LONG, SOON, Fault, failing, rate_limited, sending
+from fakes.openai_server import KEY, OpenAIServer, Script, chunk, event
 
 BROKEN = "The model service broke off in the middle of its answer: try again later."
 NOTHING = "The model answered with nothing: ask in other words."
@@ -121,9 +122,8 @@ def test_openai_itself_is_asked_by_the_new_name() -> None:
 
 
 def test_a_server_that_refuses_the_new_name_is_asked_by_the_old_one(server: OpenAIServer) -> None:
-    made = generator(server, "strict-model")
-    made._dialect = replace(made._dialect, limit="max_completion_tokens")
-    assert drafted(made)
+    service = instead(OpenAIService(server.url, {"Authorization": f"Bearer {KEY}"}), is_openai=True)
+    assert drafted(OpenAIGenerator("strict-model", service))
     assert [("max_tokens" in r.body) for r in server.history] == [False, True]
 
 
@@ -189,7 +189,7 @@ def test_a_stream_that_failed_is_one_sentence(server: OpenAIServer, frames: list
 def test_a_stream_may_end_by_its_reason_or_by_its_mark(server: OpenAIServer) -> None:
     ends: tuple[list[bytes], ...] = ([chunk({}, "stop")], [b"data: [DONE]\n\n"], [chunk({"content": ""}, "eos_token")])
     for end in ends:
-        server.play(Fault(change=lambda _, end=end: iter([b": ping\n\n", chunk({"content": "A [2]"}), *end])))
+        server.play(sending(iter([b": ping\n\n", chunk({"content": "A [2]"}), *end])))
         assert cited(drafted(generator(server))) == [("A", ("2",))]
 
 
@@ -245,7 +245,8 @@ def test_a_passing_failure_is_tried_again_before_the_first_word(server: OpenAISe
 
 def test_a_reader_who_leaves_ends_the_wait(server: OpenAIServer) -> None:
     gate = Event()
-    for fault, script in ((Fault(hang=LONG), []), (Fault(), ["A key", lambda: gate.wait(20)])):
+    scripts: list[tuple[Fault, Script]] = [(Fault(hang=LONG), []), (Fault(), ["A key", lambda: gate.wait(20)])]
+    for fault, script in scripts:
         server.left.clear()
         server.play(fault)
         server.scripts.append(script)
@@ -337,7 +338,7 @@ def test_it_writes(server: OpenAIServer) -> None:
 )
 def test_what_is_missing_is_one_sentence(settings: dict[str, str], model: str, sentence: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        OpenAIGenerator.from_settings(Settings(**settings), model)
+        OpenAIGenerator.from_settings(Settings().override(**settings), model)
     assert str(caught.value) == sentence
 
 

@@ -16,7 +16,7 @@ from chapterverse_api.draft.requests import Usage
 from chapterverse_api.ext.openai.generator import OpenAIGenerator
 from fakes.bags import tokens
 from fakes.billing import assert_sent_once
-from fakes.loopback import LONG, SOON, Fault
+from fakes.loopback import LONG, SOON, Fault, sending
 from fakes.openai_server import KEY, OpenAIServer, chunk, event
 
 
@@ -41,7 +41,7 @@ def test_a_server_that_sends_its_answer_whole_is_understood(server: OpenAIServer
     server.finish = "length"
     assert drafted(made)[-1].cut
     for broken in (b"{", b"[" * 100_000, b"<html>Log in</html>"):
-        server.play(Fault(change=lambda reply, broken=broken: broken))
+        server.play(sending(broken))
         with pytest.raises(ProviderError, match="answered with something that is no reply"):
             drafted(made)
     server.play(Fault(change=lambda reply: {"error": {"message": "s3cret"}}))

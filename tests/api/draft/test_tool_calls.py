@@ -41,12 +41,17 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 
 def generator(server: Server, model: str = "") -> AnswerGenerator:
+    opened: AnswerGenerator = open_offer("generator", _settings(server, model))
+    return opened
+
+
+def _settings(server: Server, model: str) -> Settings:
     if isinstance(server, OpenAIServer):
         name = f"openai:{model or 'gpt-4.1-mini'}"
-        return open_offer("generator", Settings(generator=name, openai_url=server.url, openai_api_key=KEY))
+        return Settings(generator=name, openai_url=server.url, openai_api_key=KEY)
     if isinstance(server, CohereServer):
-        return open_offer("generator", Settings(generator="cohere", cohere_url=server.url, cohere_api_key=COHERE_KEY))
-    return open_offer("generator", Settings(generator=f"bedrock:{model or 'amazon.nova-lite-v1:0'}"))
+        return Settings(generator="cohere", cohere_url=server.url, cohere_api_key=COHERE_KEY)
+    return Settings(generator=f"bedrock:{model or 'amazon.nova-lite-v1:0'}")
 
 
 def calls_of(made: AnswerGenerator) -> list[ToolCall]:

@@ -141,7 +141,7 @@ class Slow(Scripted):
         self.begun = threading.Semaphore(0)
         self._seconds = seconds
 
-    def chat(self, query: ChatQuery, **_: object) -> Events:  # type: ignore[override] # it heeds nothing
+    def chat(self, query: ChatQuery, **_: object) -> Events:
         self.asked.append(query)
         self.begun.release()
         yield META

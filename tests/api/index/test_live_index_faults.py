@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import logging
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,10 +24,11 @@ from chapterverse.errors import (
 from chapterverse.ext.s3.bucket import Bucket
 from chapterverse.ext.s3.cache import Cache
 from chapterverse.ext.s3.store import S3Store
-from chapterverse.model import EmbedderCard, Head
+from chapterverse.model import EmbedderCard, Scope
 from chapterverse.store.shard import Shard
 from chapterverse_api.index.live_index import LiveIndex
 from fakes.clocks import Clock
+from fakes.instead import instead
 from fakes.s3_server import S3Server, refused, unanswered
 
 # What is damaged, gone, or out of reach
@@ -192,7 +195,7 @@ def test_the_same_trouble_is_told_once_whatever_its_folder_is_called(
     if how == "misfit":
         misfit(server, bucket)
     else:
-        monkeypatch.setattr(Shard, "load", refused_by_the_system)
+        monkeypatch.setattr("qdrant_edge.EdgeShard", RefusedBySystem)
     with caplog.at_level(logging.ERROR, "chapterverse"):
         for _ in range(3):
             # So much later that it is fetched again.
@@ -202,39 +205,47 @@ def test_the_same_trouble_is_told_once_whatever_its_folder_is_called(
     assert named in json.loads(record.message)["message"]
 
 
-def refused_by_the_system(folder: Path, _: Head) -> Shard:
-    raise IndexFault(f"The index in {folder} can't be opened (Too many open files): it is not harmed.")
+class RefusedBySystem:
+    """An engine that may open no more files."""
+
+    @staticmethod
+    def load(place: str) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+
+class Unforeseen(S3Store):
+    """A store that fails for a reason that nobody thought of while it `breaks`."""
+
+    breaks, tries = False, 0
+
+    def snapshot(self, scope: Scope) -> Shard:
+        if not self.breaks:
+            return super().snapshot(scope)
+        self.tries += 1
+        raise RecursionError(f"at try {self.tries}")
 
 
 def test_what_nobody_foresaw_in_a_generation_leaves_the_old_one(
-    index: LiveIndex,
-    clock: Clock,
-    bucket: Bucket,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    clock: Clock, bucket: Bucket, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     publish(bucket, "a")
+    store = Unforeseen(bucket, Cache(tmp_path / "reader"))
+    index = live(store, clock)
     asked(index)
     publish(bucket, "b")
-    tries = []
-
-    def unforeseen(*_: object) -> None:
-        tries.append(1)
-        raise RecursionError(f"at try {len(tries)}")
-
-    with caplog.at_level(logging.ERROR, "chapterverse"), monkeypatch.context() as patched:
-        patched.setattr("chapterverse.ext.s3.store.unpack", unforeseen)
+    store.breaks = True
+    with caplog.at_level(logging.ERROR, "chapterverse"):
         for _ in range(3):
             assert names(later(index, clock)) == ["a"]
         assert isinstance(index.trouble, RecursionError)
         # It is not fetched at every look, and told once.
-        assert len(tries) == 1
+        assert store.tries == 1
         later(index, clock, 120)
-        assert len(tries) == 2
+        assert store.tries == 2
         assert [json.loads(r.message)["code"] for r in caplog.records] == ["internal"]
-        next_process = live(S3Store(bucket, Cache(tmp_path / "reader")), clock)
+        next_process = live(store, clock)
         assert names(asked(next_process)) == ["a"]
+    store.breaks = False
     publish(bucket, "c")
     for process in (index, next_process):
         assert names(later(process, clock)) == ["a", "b", "c"]
@@ -291,9 +302,8 @@ def test_a_store_that_hangs_is_asked_by_one_thread_and_waited_for_by_none(
 
 
 def test_a_store_that_never_answered_is_not_said_to_be_whole(
-    index: LiveIndex, bucket: Bucket, server: S3Server, monkeypatch: pytest.MonkeyPatch
+    index: LiveIndex, bucket: Bucket, server: S3Server
 ) -> None:
-    monkeypatch.setattr("chapterverse_api.index.live_index._MAX_WAIT_SECONDS", 0.1)
     publish(bucket, "a")
     heads, thawed = index.live_heads(), threading.Event()
     server.faults.append(held(thawed))
@@ -304,14 +314,10 @@ def test_a_store_that_never_answered_is_not_said_to_be_whole(
 
 
 def test_a_look_that_nobody_foresaw_to_fail_is_told(
-    index: LiveIndex,
-    bucket: Bucket,
-    reader: S3Store,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    clock: Clock, bucket: Bucket, reader: S3Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     publish(bucket, "a")
-    monkeypatch.setattr(reader, "is_complete", lambda _: 1 / 0)
+    index = live(instead(reader, is_complete=lambda _: 1 / 0), clock)
     with caplog.at_level(logging.ERROR, "chapterverse"):
         assert not index.intact(index.live_heads())
     assert [json.loads(r.message)["type"] for r in caplog.records] == ["ZeroDivisionError"]

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -8,11 +10,11 @@ from api.limits.test_contract import DAY, HOUR, MIDNIGHT, MINUTE
 from chapterverse.errors import ConfigurationError
 from chapterverse.ext.aws import AwsFault, AwsService
 from chapterverse.settings import Settings
-from chapterverse_api.ext.dynamodb import limiter as dynamodb_module
 from chapterverse_api.ext.dynamodb.limiter import ABANDONED_SECONDS, MAX_STALE_ATTRIBUTES, DynamoLimiter
 from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 from fakes import dynamodb_server
-from fakes.dynamodb_server import DynamoServer, Fault, doubled, refused, said, unanswered
+from fakes.dynamodb_server import DynamoServer, doubled, refused, said, unanswered
+from fakes.moto_server import Application, Environ, Fault
 
 WINDOWS = [RateWindow(10, MINUTE), RateWindow(60, HOUR), RateWindow(200, DAY)]
 
@@ -122,16 +124,25 @@ def test_a_reply_that_does_not_show_what_was_written_permits_nothing(
         assert str(caught.value) == NONE
 
 
+def granting(reply: Callable[[str], dict[str, Any]], status: str = "200 OK") -> Fault:
+    """Answer a reservation with what `reply` makes of the attribute that it would write, without doing anything."""
+
+    def answer(environ: Environ, start: Any, table: Application) -> Iterable[bytes]:
+        request = json.loads(environ["wsgi.input"].read())
+        return said(reply(request["ExpressionAttributeNames"]["#open"]), status)(environ, start, table)
+
+    return answer
+
+
 @pytest.mark.parametrize("spent", [{"N": "x"}, {"N": "1.5"}, {"N": 7}, {"S": "7"}, {"N": "6"}, {"N": "-9"}, {}])
 def test_a_sum_that_is_none_permits_nothing(
-    dynamodb: DynamoServer, limiter: DynamoLimiter, monkeypatch: pytest.MonkeyPatch, spent: dict[str, Any]
+    dynamodb: DynamoServer, limiter: DynamoLimiter, spent: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(dynamodb_module.secrets, "token_hex", lambda _: "00")
-    own_id = f"open@{int(MIDNIGHT)}-00"
+    refusal = "x#ConditionalCheckFailedException"
     for reply in (
-        said(attributes(spent=spent, **{own_id: {"N": "7"}})),
-        said(attributes(spent={"N": "7"}, **{own_id: spent})),
-        said({"__type": "x#ConditionalCheckFailedException", "Item": {"spent": spent, own_id: {"N": "7"}}}, "400 Bad"),
+        granting(lambda own: attributes(spent=spent, **{own: {"N": "7"}})),
+        granting(lambda own: attributes(spent={"N": "7"}, **{own: spent})),
+        granting(lambda own: {"__type": refusal, "Item": {"spent": spent, own: {"N": "7"}}}, "400 Bad"),
     ):
         dynamodb.faults.append(reply)
         with pytest.raises(LimiterFault) as caught:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Sequence
+from functools import partial
 
 import pytest
 
@@ -65,7 +67,7 @@ def test_each_token_is_new_to_one_of_many(place: Open) -> None:
         seen = [limiters[i % 2].use_token(f"t{n}", MIDNIGHT + 300, MIDNIGHT) for n in range(3)]
         return [Entry(0, 0, n) for n, new in enumerate(seen) if new]
 
-    found = schedules.race([lambda i=i: takes(i) for i in range(CLIENTS)])
+    found = schedules.race([partial(takes, i) for i in range(CLIENTS)])
     assert sorted(entry.paid for entry in found) == [0, 1, 2]
 
 
@@ -76,12 +78,12 @@ class Naive:
         self.gone = 0
         self.counts: dict[int, int] = {}
 
-    def admit(self, client: str, windows: list[RateWindow], now: float) -> float | None:
+    def admit(self, client: str, windows: Sequence[RateWindow], now: float) -> float | None:
         start = windows[0].start(now)
         count = self.counts.get(start, 0)
         time.sleep(0.001)
         if count >= windows[0].limit:
-            return windows[0].left(now)
+            return windows[0].seconds_left(now)
         self.counts[start] = count + 1
         return None
 

@@ -25,6 +25,9 @@ def test_a_request_with_its_own_metadata_is_read() -> None:
     assert read_call(CALL, None) == call
 
 
+NO_IDS: list[Any] = [None, True, 1.5, [], {}, "x" * 257]
+
+
 @pytest.mark.parametrize("version", [*LEGACY, None])
 def test_a_request_without_is_one_of_a_client_that_initialized(version: str | None) -> None:
     sent = [("mcp-protocol-version", version)] if version else []
@@ -46,7 +49,10 @@ def test_a_request_without_is_one_of_a_client_that_initialized(version: str | No
         {"jsonrpc": "1.0", "id": 1, "method": "ping"},
         {"jsonrpc": "2.0", "id": 1, "method": 7},
         {"jsonrpc": "2.0", "id": 1, "result": {}},
-        *({"jsonrpc": "2.0", "id": wrong, "method": "ping"} for wrong in (None, True, 1.5, [], {}, "x" * 257)),
+        *(
+            {"jsonrpc": "2.0", "id": wrong, "method": "ping"}
+            for wrong in (None, True, 1.5, list[int](), dict[str, int](), "x" * 257)
+        ),
     ],
 )
 def test_what_is_no_request_is_an_invalid_one(message: object) -> None:
@@ -119,9 +125,8 @@ def test_an_initialize_is_always_of_an_old_client() -> None:
 
 
 def test_an_id_that_could_be_one_is_found_in_any_message() -> None:
-    assert [read_id(m) for m in ({"id": 7}, {"id": "a"}, {"id": True}, {"id": "x" * 257}, [], None, {})] == [
-        7, "a", None, None, None, None, None,
-    ]  # fmt: skip
+    messages: list[object] = [{"id": 7}, {"id": "a"}, {"id": True}, {"id": "x" * 257}, [], None, {}]
+    assert [read_id(m) for m in messages] == [7, "a", None, None, None, None, None]
 
 
 def test_a_rejection_keeps_its_status_and_when_to_come_again() -> None:

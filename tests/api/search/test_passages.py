@@ -114,8 +114,10 @@ def test_what_says_hardly_anything_of_the_question_is_left_out_behind_the_best()
 
 def test_each_candidate_is_left_out_by_the_first_stage_that_it_does_not_pass() -> None:
     first, second, third = (candidate(chunk(f"s{n}", n)) for n in range(3))
-    stages = (("evidence", [first, second]), ("section", [first]), ("budget", [first]))
-    assert explain_omissions([first, second, third], *stages) == {
+    found = explain_omissions(
+        [first, second, third], ("evidence", [first, second]), ("section", [first]), ("budget", [first])
+    )
+    assert found == {
         second.chunk.chunk_id: "section",
         third.chunk.chunk_id: "evidence",
     }

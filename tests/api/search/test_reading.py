@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +12,14 @@ import pytest
 
 from api import quill
 from chapterverse.model import Scope
+from chapterverse.reading.model import Reading, ReadingModel
 from chapterverse.settings import Settings
 from chapterverse_api.answer.resources import Models
 from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.search import reading
+from chapterverse_api.search.results import Retrieval
+from chapterverse_api.search.search import SearchRequest, retrieve
 from chapterverse_api.service import Service
 
 pytest.importorskip("onnxruntime")
@@ -106,11 +110,21 @@ def test_without_time_the_order_of_the_search_stays_and_the_status_says_so(setti
     assert service.status().degraded == []
 
 
-def test_quotes_that_nobody_read_are_as_likely_as_the_words_say(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reading, "MAX_SECONDS", 0.0)
-    late, plain = quill.service(settings), quill.service(replace(settings, reading_model="none"))
+class Late(ReadingModel):
+    """A model that others always took all the time of."""
+
+    def read_question(
+        self,
+        question: str,
+        passages: Sequence[tuple[Sequence[str], Sequence[str]]],
+        seconds_left: Callable[[], float],
+    ) -> list[tuple[Reading, float]] | None:
+        return super().read_question(question, passages, lambda: 0.0)
+
+
+def test_quotes_that_nobody_read_are_as_likely_as_the_words_say(settings: Settings) -> None:
+    plain = quill.service(replace(settings, reading_model="none"))
+    late = quill.changed(plain, reader=Late("late", MODEL))
     for question in (QUESTION, "how is the list of slow pages sorted"):
         answers = [ask(service, question) for service in (late, plain)]
         assert answers[0].response == answers[1].response
@@ -118,9 +132,7 @@ def test_quotes_that_nobody_read_are_as_likely_as_the_words_say(
     assert late.status().degraded
 
 
-def _retrieval(service: Service) -> reading.Retrieval:
-    from chapterverse_api.search.search import SearchRequest, retrieve
-
+def _retrieval(service: Service) -> Retrieval:
     return retrieve(service.resources.index.snapshot(), None, SearchRequest(QUESTION))
 
 

@@ -15,10 +15,10 @@ from chapterverse.settings import Settings
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, ChatResponse, Meta, RetrievalRequest
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.ext.evaluation.session import EvaluationSession
 from chapterverse_api.index.addresses import on_page
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.search.site_search import SearchResources, SiteResults, find_closest_chunk, search_site
-from chapterverse_api.service import Service
 
 ROOT = "https://quill.example.com/docs/"
 VERSIONS = ("1.0", "2.0")
@@ -52,11 +52,11 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 
 @pytest.fixture(scope="module")
-def service(settings: Settings) -> Service:
+def service(settings: Settings) -> EvaluationSession:
     return quill.service(settings)
 
 
-def chat(service: Service, **fields: Any) -> tuple[ChatResponse, str]:
+def chat(service: EvaluationSession, **fields: Any) -> tuple[ChatResponse, str]:
     """Return the answer, and everything that was sent on the way to it."""
     events = list(service.chat(ChatQuery.model_validate(fields)))
     answer = events[-1]
@@ -65,7 +65,7 @@ def chat(service: Service, **fields: Any) -> tuple[ChatResponse, str]:
     return answer, "".join(event.model_dump_json() for event in events)
 
 
-def results_for(service: Service, query: str, **fields: Any) -> SiteResults:
+def results_for(service: EvaluationSession, query: str, **fields: Any) -> SiteResults:
     resources, question = service.resources, ChatQuery.model_validate({"query": query, **fields})
     snapshot = resources.index.snapshot(question.docs_version, question.page_url)
     models, progress = resources.models, QueryProgress("", logged=False)
@@ -88,7 +88,7 @@ def carriers(version: str) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_question_in_one_version_never_sees_another(service: Service, version: str) -> None:
+def test_a_question_in_one_version_never_sees_another(service: EvaluationSession, version: str) -> None:
     other = next(v for v in VERSIONS if v != version)
     for carrier in carriers(version):
         answer, sent = chat(service, query=QUESTION, **carrier)
@@ -99,7 +99,7 @@ def test_a_question_in_one_version_never_sees_another(service: Service, version:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_nor_do_a_search_and_the_passages(service: Service, version: str) -> None:
+def test_nor_do_a_search_and_the_passages(service: EvaluationSession, version: str) -> None:
     rows = service.search("turbine ledger", 20, {"version": version})
     found = service.retrieve(
         RetrievalRequest.model_validate({"query": "turbine ledger", "top_k": 20, "filters": {"version": version}})
@@ -110,7 +110,7 @@ def test_nor_do_a_search_and_the_passages(service: Service, version: str) -> Non
     assert {c.version for c in found.retrieved_chunks} == {version}
 
 
-def test_two_versions_that_are_asked_for_at_once_are_none(service: Service) -> None:
+def test_two_versions_that_are_asked_for_at_once_are_none(service: EvaluationSession) -> None:
     answer, sent = chat(service, version="1.0", query=QUESTION, filters={"version": "2.0"})
     assert answer.status == "not_in_docs"
     assert "mark-" not in sent
@@ -167,14 +167,16 @@ def test_served_at_one_address_a_page_does_not_choose_between_versions(settings:
     assert answer.sources_cited[0].startswith("http://127.0.0.1:1/turbine/")
 
 
-def test_a_version_that_there_is_not_is_refused(service: Service) -> None:
+def test_a_version_that_there_is_not_is_refused(service: EvaluationSession) -> None:
     for version in ("3.0", "", "1", "1.0/../2.0"):
         with pytest.raises(InputError, match=r"^These docs have no such version; there are 1\.0, 2\.0\.$"):
             chat(service, query=QUESTION, version=version)
 
 
 @pytest.mark.parametrize("carrier", [{"language": "de"}, {"language": "de-AT"}, {"page": "de/turbine/"}])
-def test_the_readers_language_is_kept_to_where_it_holds_an_answer(service: Service, carrier: dict[str, str]) -> None:
+def test_the_readers_language_is_kept_to_where_it_holds_an_answer(
+    service: EvaluationSession, carrier: dict[str, str]
+) -> None:
     page = {"page_url": f"{base('1.0')}{carrier['page']}"} if "page" in carrier else carrier
     answer, sent = chat(service, query="Wo führt die Turbine ihr Ledger?", version="1.0", **page)
     assert "mark-1.0-de" in sent
@@ -183,7 +185,7 @@ def test_the_readers_language_is_kept_to_where_it_holds_an_answer(service: Servi
     assert phrases.for_language("de").other_language not in sent
 
 
-def test_what_only_another_language_holds_is_told_with_a_note(service: Service) -> None:
+def test_what_only_another_language_holds_is_told_with_a_note(service: EvaluationSession) -> None:
     query = "Wombats graben Gänge Serverraum"
     results = results_for(service, query, version="1.0", language="en")
     assert (results.retrieval.other_language, results.language) == (True, "en")
@@ -197,14 +199,14 @@ def test_what_only_another_language_holds_is_told_with_a_note(service: Service) 
     assert not home.retrieval.other_language
 
 
-def test_what_nothing_holds_is_refused_without_a_note(service: Service) -> None:
+def test_what_nothing_holds_is_refused_without_a_note(service: EvaluationSession) -> None:
     answer, sent = chat(service, query="Who won the football world cup in Uruguay?", version="1.0", language="de")
     assert (answer.status, answer.response) == ("not_in_docs", phrases.for_language("de").purpose)
     assert phrases.for_language("de").other_language not in sent
 
 
 @pytest.mark.parametrize("language", [{"language": "en"}, {"$or": [{"language": "en"}, {"type": "faq"}]}])
-def test_a_filter_on_language_is_never_widened(service: Service, language: dict[str, Any]) -> None:
+def test_a_filter_on_language_is_never_widened(service: EvaluationSession, language: dict[str, Any]) -> None:
     query = {"query": "Wombats graben Gänge Serverraum", "version": "1.0", "filters": language}
     for more in ({}, {"language": "de"}, {"page_url": f"{base('1.0')}de/turbine/"}):
         answer, sent = chat(service, **query, **more)
@@ -212,7 +214,7 @@ def test_a_filter_on_language_is_never_widened(service: Service, language: dict[
         assert "/de/" not in sent
 
 
-def test_without_a_page_or_a_language_all_are_searched(service: Service) -> None:
+def test_without_a_page_or_a_language_all_are_searched(service: EvaluationSession) -> None:
     results = results_for(service, "turbine clear", version="1.0")
     assert (results.language, results.retrieval.other_language) == (None, False)
     assert {c.chunk.language for c in results.retrieval.candidates} == {"en", "de"}
@@ -243,7 +245,7 @@ def test_models_that_fail_or_cost_are_asked_once_however_often_it_is_searched(tm
     assert (len(embedder.asked), len(reranker.asked)) == (2, 1)
 
 
-def test_a_text_is_placed_where_it_likely_stands(service: Service) -> None:
+def test_a_text_is_placed_where_it_likely_stands(service: EvaluationSession) -> None:
     snapshot = service.snapshot("1.0")
     held = on_page(f"{base('1.0')}turbine/", snapshot)
     likeliest = find_closest_chunk("clear the ledger", held, snapshot)

@@ -18,6 +18,7 @@ from chapterverse_api.ext.dynamodb.records import DynamoRecords
 from chapterverse_api.records import RecordsFault, StoredRating, StoredTurn, open_records
 from fakes import dynamodb_server
 from fakes.dynamodb_server import DynamoServer, doubled, refused, said, sometimes, unanswered
+from fakes.moto_server import Fault
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 TESTS = Path(__file__).parents[2]
@@ -118,24 +119,22 @@ def test_killed_processes_leave_whole_turns_and_lose_none_that_they_kept(
     draw, known, begun = random.Random(7), set[str](), set[str]()
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     for round_ in range(6):
+        names = [f"{round_}-{number}" for number in range(2)]
         writers = [
             subprocess.Popen(
-                [sys.executable, "-c", WRITER, table, f"{round_}-{name}"],
-                env=environment,
-                stdout=subprocess.PIPE,
-                text=True,
+                [sys.executable, "-c", WRITER, table, name], env=environment, stdout=subprocess.PIPE, text=True
             )
-            for name in range(2)
+            for name in names
         ]
         for writer in writers:
             assert writer.stdout
             writer.stdout.readline()
         time.sleep(draw.uniform(0, 0.2))
-        for writer in writers:
+        for name, writer in zip(names, writers, strict=True):
             writer.send_signal(signal.SIGKILL)
             lines = [line.split() for line in writer.communicate()[0].splitlines() if line.count(" ") == 1]
             known |= {turn_id for word, turn_id in lines if word == "kept"}
-            begun |= {turn_id for _, turn_id in lines} | {f"{writer.args[-1]}-0"}  # type: ignore[index]
+            begun |= {turn_id for _, turn_id in lines} | {f"{name}-0"}
     turns = DynamoRecords(dynamodb_server.patient(), table, 30).thread("shared", 10_000).turns
     assert [turn.number for turn in turns] == list(range(turns[0].number, turns[0].number + len(turns)))
     ids = [turn.turn_id for turn in turns]
@@ -160,7 +159,7 @@ def test_killed_processes_leave_whole_turns_and_lose_none_that_they_kept(
     ],
 )
 def test_a_table_that_can_not_be_used_is_one_sentence(
-    dynamodb: DynamoServer, records: DynamoRecords, fault: dynamodb_server.Fault, sentence: str
+    dynamodb: DynamoServer, records: DynamoRecords, fault: Fault, sentence: str
 ) -> None:
     dynamodb.faults.append(fault)
     with pytest.raises(RecordsFault) as caught:

@@ -7,8 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import Result
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from chapterverse.cli import app
 from chapterverse.ext.knowledge.documents import read_knowledge

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import ConfigurationError, ProviderError
-from chapterverse.ext.net import JsonClient, asked_pause, bearer, connections, is_unbilled
+from chapterverse.ext.net import JsonClient, asked_pause, bearer, is_unbilled
 from chapterverse.ext.net.address import Address
 from chapterverse.ext.net.connections import Abort, Connections, Request
 from chapterverse_api.deadline import Deadline
@@ -157,7 +157,7 @@ def test_a_connection_that_waited_for_long_is_not_used_again(
     rest = JsonClient(server.url, {}, billed=True)
     rest.post("/", {})
     now = time.time()
-    monkeypatch.setattr(connections.time, "time", lambda: now + seconds)
+    monkeypatch.setattr(time, "time", lambda: now + seconds)
     assert rest.post("/", {}).status == 200
     assert server.connections == 2
 

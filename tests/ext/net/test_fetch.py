@@ -8,6 +8,7 @@ import socket
 import time
 import unicodedata
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -250,7 +251,7 @@ def test_a_fetch_ends_when_nobody_waits(site: Site, fetcher: Fetcher) -> None:
         fetcher.get(site.url, closing=deadline.closing)
 
 
-def test_a_certificate_is_checked(certificate: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_a_certificate_is_checked(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     with SecureServer(certificate) as server:
         place = urlsplit(server.url).netloc
         with pytest.raises(FetchFailed, match="could not be reached"):

@@ -80,7 +80,7 @@ def test_what_is_not_ours_is_counted_and_said_once(tmp_path: Path) -> None:
            for s in ("", 7, "exploded")]  # fmt: skip
     wrong = [b'{"event": "query_received", "turn_id": null}', b'{"event": "query_received", "turn_id": "u", "time": 5}']
     sent = {"event": "response_sent", "turn_id": "v", "status": "answered"}
-    times = ({}, {"time": "2026-99-99T00:00:00Z"}, {"time": "0000-01-01T00:00:00Z"})
+    times: list[dict[str, str]] = [{}, {"time": "2026-99-99T00:00:00Z"}, {"time": "0000-01-01T00:00:00Z"}]
     wrong += [json.dumps(sent | time).encode() for time in times]
     earlier = turn(2, "which port", sections=None, thread="")
     log = write_log(tmp_path / "log", turn(1, "which port"), earlier, more=[*foreign, *odd, *wrong])

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
+
+from playwright.sync_api import Request
 
 from chapterverse.ext.report.document import make_document
 from chapterverse.ext.report.page import write_page
@@ -55,6 +58,10 @@ def test_a_time_of_all_history_has_no_line_of_a_million_days() -> None:
     assert document["days"][0]["day"] == "2027-01-01"
 
 
+def note_address(asked: list[str], request: Request) -> None:
+    asked.append(request.url)
+
+
 def test_a_browser_opens_it_as_a_file_and_axe_finds_nothing(chromium: Browser, tmp_path: Path) -> None:
     file = tmp_path / "report.html"
     file.write_text(page())
@@ -62,7 +69,7 @@ def test_a_browser_opens_it_as_a_file_and_axe_finds_nothing(chromium: Browser, t
         context = chromium.new_context(bypass_csp=True, color_scheme=scheme)
         opened = context.new_page()
         asked: list[str] = []
-        opened.on("request", lambda request, asked=asked: asked.append(request.url))  # type: ignore[misc]
+        opened.on("request", partial(note_address, asked))
         opened.goto(file.as_uri())
         opened.evaluate(AXE.read_text())
         found = opened.evaluate("axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'] })")

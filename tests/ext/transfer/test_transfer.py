@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from chapterverse.indexing.sync import index
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import Ledger
 from chapterverse.model import EmbedderCard, Scope
+from chapterverse.store import Store
 from chapterverse.store.edge import EdgeStore
 from fakes.docs import SCOPE, CountingEmbedder, prose
 from indexing.site import Site
@@ -29,15 +31,15 @@ def site(tmp_path: Path) -> Site:
     return made
 
 
-def lines_of(store: EdgeStore, *, canonical: bool = True) -> list[str]:
+def lines_of(store: Store, *, canonical: bool = True) -> list[str]:
     return list(export_file.export(store.snapshot(SCOPE), canonical=canonical))
 
 
-def other(site: Site, **fields: object) -> Target:
+def other(site: Site, **fields: Any) -> Target:
     """Return an empty index elsewhere, filled by nobody but `fill`."""
     folder = site.folder.parent / "two"
     made = Target(SCOPE, EdgeStore(folder), Ledger.on_sqlite(folder / "ledger.sqlite"), base_url=site.base_url)
-    return replace(made, **{"made_by": CountingEmbedder().card, **fields})  # type: ignore[arg-type]
+    return replace(replace(made, made_by=CountingEmbedder().card), **fields)
 
 
 def test_a_canonical_line_is_a_point(site: Site) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from chapterverse.ext.qdrant.address import QdrantAddress
 from chapterverse.ext.qdrant.lease import LeaseTimes
@@ -27,12 +26,13 @@ def store_on(
     options: str = "",
     key: str = KEY,
     sleep: Callable[[float], None] = lambda _: None,
-    **retry: int,
+    tries: int = 6,
+    first_pause: float = 0.25,
+    try_seconds: float = 5,
 ) -> QdrantStore:
     place = QdrantAddress.parse(server.url + options, Settings(qdrant_api_key=key))
-    return QdrantStore(
-        place, LeaseTimes(clock=clock or Clock()), replace(QdrantRetry(sleep=sleep, try_seconds=5), **retry)
-    )  # type: ignore[arg-type]
+    retry = QdrantRetry(sleep=sleep, tries=tries, first_pause=first_pause, try_seconds=try_seconds)
+    return QdrantStore(place, LeaseTimes(clock=clock or Clock()), retry)
 
 
 def publish(

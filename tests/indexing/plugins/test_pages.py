@@ -21,7 +21,7 @@ def mark(build: BuildPages, path: str, built: str, *, is_draft: bool = False, **
 
 
 def test_a_mark_says_what_the_front_matter_says() -> None:
-    front = {"tags": ["x", 1], "date": "2026-03-04", "description": "Of a.", "template": "blog.html"}
+    front: dict[str, Any] = {"tags": ["x", 1], "date": "2026-03-04", "description": "Of a.", "template": "blog.html"}
     made = mark(pages(), "a.md", "a/index.html", chapterverse={"content_type": "FAQ"}, **front)
     assert made == PageMark(
         path="a.md", built="a/index.html", base="https://e.com/", title="Title", language="en", tags=("x", "1"),

@@ -7,12 +7,7 @@ import pytest
 from chapterverse.ext.sources.markdown.page import read_markdown
 from chapterverse.readers.site_generator import SiteGenerator
 from growth import assert_linear
-
-
-def texts(markdown: str, generator: SiteGenerator = SiteGenerator.SPHINX) -> list[str]:
-    return [
-        block.text for section in read_markdown(markdown, "a.md", "T", generator).sections for block in section.blocks
-    ]
+from readers.markdown.test_myst import texts
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import InputError, UnreadablePage, UnsafePath
-from chapterverse.readers import folder as module
 from chapterverse.readers.folder import list_files, read_page, real_path
+from chapterverse.readers.page_bounds import MAX_FILE_BYTES
 
 PAGES = (".html",)
 
@@ -156,7 +156,7 @@ def test_files_that_cannot_be_read(site: Path) -> None:
 
 def test_a_file_that_is_too_large(site: Path) -> None:
     with (site / "big.html").open("wb") as file:
-        file.truncate(module.MAX_FILE_BYTES + 1)
+        file.truncate(MAX_FILE_BYTES + 1)
     with pytest.raises(UnreadablePage, match=r"^big\.html is larger than 50 MB"):
         read_page(site, "big.html")
 

@@ -41,7 +41,7 @@ class QdrantRetry(RetryPolicy):
     first_pause: float = 0.25
     max_pause: float = 8.0
     spread: tuple[float, float] = (0.5, 1.0)
-    try_seconds: int = 10
+    try_seconds: float = 10.0
 
 
 #: A reader does not try again, because a person is waiting.

@@ -40,8 +40,6 @@ _HOST_NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,61}[a-z0-9]")
 _MAX_PREFIX_BYTES = 700
 #: The limit of one request: https://docs.aws.amazon.com/AmazonS3/latest/userguide/upload-objects.html
 _MAX_OBJECT_BYTES = 5 << 30
-#: Seconds for a small request with its retries.
-_REQUEST_SECONDS = 10.0
 #: Seconds for a whole artefact.
 _TRANSFER_SECONDS = 3600.0
 #: Seconds without a byte after which a try has failed.
@@ -80,14 +78,18 @@ class ObjectInfo:
 class Bucket:
     """A bucket and a prefix in it. Keys are relative to the prefix.
 
+    Args:
+        request_seconds: for a small request with its retries.
+
     Attributes:
         request_guard: returns the context manager around each request.
     """
 
-    def __init__(self, name: str, prefix: str = "") -> None:
+    def __init__(self, name: str, prefix: str = "", request_seconds: float = 10.0) -> None:
         self.name = name
         self.prefix = f"{prefix}/" if prefix else ""
         self.request_guard: RequestGuard = contextlib.nullcontext
+        self._request_seconds = request_seconds
 
     @classmethod
     def open(cls, uri: str) -> Bucket:
@@ -233,7 +235,8 @@ class Bucket:
         call = ApiCall(method, self._path(key), **parts)
         try:
             with self.request_guard():
-                answer = self._client.send(call, _TRANSFER_SECONDS if isinstance(call.body, Path) else _REQUEST_SECONDS)
+                seconds = _TRANSFER_SECONDS if isinstance(call.body, Path) else self._request_seconds
+                answer = self._client.send(call, seconds)
                 permission = "s3:ListBucket" if key is None else _PERMISSIONS[method]
                 failure = s3_error(answer, self.name, permission) if answer.status >= 300 else None
                 if isinstance(failure, IndexUnavailable):

@@ -49,7 +49,7 @@ To upgrade Quill:
 Then the old templates still work.
 """
 QUESTION = "How do I upgrade Quill?"
-STEPS = [
+STEPS: list[dict[str, Any]] = [
     {"id": "back-up", "kind": "action", "text": "Back up the folder `~/.quill`.", "citations": ["1"], "next": "ask"},
     {
         "id": "ask",
@@ -249,7 +249,7 @@ def test_a_plan_looks_something_up_and_decides(
     settings: Settings, model: OpenAIServer, tmp_path: Path, state: str, way: str
 ) -> None:
     decision = {"variable": "order", "operator": "contains", "value": "shipped", "next": "upgrade"}
-    steps = [
+    steps: list[dict[str, Any]] = [
         {"id": "ask", "kind": "ask_user", "text": "Which build do you upgrade?", "variable": "number", "next": "look"},
         {
             "id": "look",

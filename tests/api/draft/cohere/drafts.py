@@ -45,6 +45,7 @@ def drafted(made: AnswerGenerator, request: GenerationRequest | None = None) -> 
     """Return the draft; what the same ids are claimed for is one span."""
     spans: list[Span] = []
     for span in made.generate(request or replace(REQUEST, deadline=Deadline(10))):
+        assert isinstance(span, Span)
         assert span.text or span.cut
         if spans and (spans[-1].citations == span.citations or not span.text):
             spans[-1] = replace(spans[-1], text=spans[-1].text + span.text, cut=span.cut)

@@ -17,9 +17,9 @@ from api.draft.cohere.drafts import (
     cited,
     drafted,
     generator,
-    passage,
     with_citations,
 )
+from api.draft.drafts import passage
 from chapterverse.errors import ConfigurationError
 from chapterverse.ext.net import JsonClient
 from chapterverse.settings import Settings
@@ -27,7 +27,7 @@ from chapterverse_api.answer.segments import DraftReader, DraftSentence
 from chapterverse_api.draft import prompts
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.protocols import AnswerGenerator, Writer
-from chapterverse_api.draft.requests import ChatMessage
+from chapterverse_api.draft.requests import ChatMessage, ToolCall
 from chapterverse_api.ext.cohere.generator import CohereGenerator
 from fakes.cohere_chat import ChatReply, Events, citation
 from fakes.cohere_server import KEY, CohereServer
@@ -154,9 +154,10 @@ def heard(reply: ChatReply, server: CohereServer) -> list[tuple[str, tuple[str, 
     return [(one.span.text, one.span.citations) for one in sentences(generator(server).generate(REQUEST))]
 
 
-def sentences(spans: Iterable[Span]) -> Iterator[DraftSentence]:
+def sentences(spans: Iterable[Span | ToolCall]) -> Iterator[DraftSentence]:
     reader = DraftReader(PASSAGES)
     for span in spans:
+        assert isinstance(span, Span)
         yield from reader.read(span)
     yield from reader.end()
 

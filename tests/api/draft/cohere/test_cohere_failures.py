@@ -21,9 +21,9 @@ from api.draft.cohere.drafts import (
     WITHHELD,
     drafted,
     generator,
-    passage,
     written,
 )
+from api.draft.drafts import passage
 from chapterverse.errors import ProviderError
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Span

@@ -37,8 +37,8 @@ class Document:
 
 def documents() -> list[Document]:
     """Return them all, each once."""
-    families = (encodings, numbers, depths, repeated_keys, characters, wrong_types, loaded_names, lengths)
-    families += (truncated, trailing, not_quite_json, content_types)
+    families = [encodings, numbers, depths, repeated_keys, characters, wrong_types, loaded_names, lengths]
+    families += [truncated, trailing, not_quite_json, content_types]
     return list(dict.fromkeys(document for family in families for document in family()))
 
 

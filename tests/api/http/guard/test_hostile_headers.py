@@ -20,10 +20,10 @@ from chapterverse_api.service import Service
 CANARY = "cAnArY"
 Headers = list[tuple[bytes, bytes]]
 
-_NAMES = ("host", "origin", "accept", "content-length", "content-encoding", "transfer-encoding", "expect", "cookie")
-_NAMES += ("x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "forwarded", "x-real-ip", "x-request-id", "te")
-_NAMES += ("authorization", "if-none-match", "range", "accept-language", "user-agent", "referer", "upgrade", "via")
-_NAMES += ("x-http-method-override", "sec-fetch-site", "access-control-request-method", "connection", "x-original-url")
+_NAMES = ["host", "origin", "accept", "content-length", "content-encoding", "transfer-encoding", "expect", "cookie"]
+_NAMES += ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "forwarded", "x-real-ip", "x-request-id", "te"]
+_NAMES += ["authorization", "if-none-match", "range", "accept-language", "user-agent", "referer", "upgrade", "via"]
+_NAMES += ["x-http-method-override", "sec-fetch-site", "access-control-request-method", "connection", "x-original-url"]
 
 _VALUES = [b"", b" ", b",", b";", b"*", b"*/*", b"null", b"-1", b"0", b"\xff\xfe", b"\x00", b"\x7f", b"a" * 70_000]
 _VALUES += [

@@ -200,7 +200,7 @@ def test_a_forged_host_changes_neither_the_route_nor_who_may_ask(host: str) -> N
 
 def named(host: str, hosts: tuple[str, ...] = (), **settings: str) -> list[int]:
     """Return the statuses of a page's attempts under this name: reading, reading a file, asking, a preflight."""
-    service = Scripted(settings=Settings(**settings))  # type: ignore[arg-type] # each is a word
+    service = Scripted(settings=Settings().override(**settings))
     client = Client(create_app(service, hosts=hosts))
     headers = {"host": host}
     # As a browser spells it.

@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from openai import OpenAI
+from openai import BaseModel, OpenAI
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from api import quill
@@ -23,6 +23,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery
+from chapterverse_api.ext.conversations.threads import Threads
 from chapterverse_api.request_limits import MAX_CONVERSATION_BYTES
 from fakes.openai_server import KEY, OpenAIServer
 
@@ -51,9 +52,14 @@ def ask(client: OpenAI, *messages: Any, **options: Any) -> ChatCompletion:
     return completion
 
 
+def fields(reply: BaseModel) -> dict[str, Any]:
+    """Return the fields of a reply, ours among them, which the client's types don't know."""
+    return reply.model_dump(mode="json", exclude_unset=True)
+
+
 def stream(client: OpenAI, **options: Any) -> list[ChatCompletionChunk]:
-    messages = [{"role": "user", "content": QUESTION}]
-    return [*client.chat.completions.create(model="gpt-4o", messages=messages, stream=True, **options)]  # type: ignore[call-overload]
+    messages: list[Any] = [{"role": "user", "content": QUESTION}]
+    return [*client.chat.completions.create(model="gpt-4o", messages=messages, stream=True, **options)]
 
 
 def test_the_client_gets_the_answer_with_its_citations(client: OpenAI, address: str) -> None:
@@ -63,13 +69,13 @@ def test_the_client_gets_the_answer_with_its_citations(client: OpenAI, address: 
     assert (completion.object, completion.model, choice.finish_reason) == ("chat.completion", "gpt-4o", "stop")
     assert (choice.message.role, choice.message.content) == ("assistant", same["response"])
     assert TRUE in same["response"]
-    cited: list[dict[str, Any]] = completion.to_dict()["citations"]  # type: ignore[assignment]
+    cited = fields(completion)["citations"]
     assert [one["url"] for one in cited] == same["sources_cited"] == [f"{quill.BASE}cache/#clearing-the-cache"]
     assert cited[0]["title"] == "Caching › Clearing the cache"
-    assert choice.to_dict()["citations"] == cited
+    assert fields(choice)["citations"] == cited
     assert completion.usage is not None
     assert completion.usage.total_tokens == completion.usage.prompt_tokens + completion.usage.completion_tokens > 10
-    ours: dict[str, Any] = completion.to_dict()["chapterverse"]  # type: ignore[assignment]
+    ours = fields(completion)["chapterverse"]
     assert (ours["status"], completion.id) == ("answered", f"chatcmpl-{ours['turn_id']}")
 
 
@@ -89,12 +95,10 @@ def test_the_client_gets_the_same_as_a_stream(client: OpenAI) -> None:
     assert chunks[0].choices[0].delta.role == "assistant"
     assert "".join(c.choices[0].delta.content or "" for c in chunks) == whole.choices[0].message.content
     assert [c.choices[0].finish_reason for c in chunks] == [None] * (len(chunks) - 1) + ["stop"]
-    assert chunks[-1].to_dict()["citations"] == whole.to_dict()["citations"]
-    parts = [c.choices[0].to_dict() for c in chunks if c.choices[0].delta.content]
-    assert [one["url"] for part in parts for one in part["citations"]][:1] == [  # type: ignore[union-attr,index]
-        f"{quill.BASE}cache/#clearing-the-cache"
-    ]
-    notes = [note for part in parts for note in part["delta"].get("annotations", [])]  # type: ignore[union-attr]
+    assert fields(chunks[-1])["citations"] == fields(whole)["citations"]
+    parts = [fields(c.choices[0]) for c in chunks if c.choices[0].delta.content]
+    assert [one["url"] for part in parts for one in part["citations"]][:1] == [f"{quill.BASE}cache/#clearing-the-cache"]
+    notes = [note for part in parts for note in part["delta"].get("annotations", [])]
     assert whole.choices[0].message.annotations
     assert notes == [note.to_dict() for note in whole.choices[0].message.annotations]
 
@@ -103,8 +107,8 @@ def test_a_refusal_is_streamed_too(client: OpenAI) -> None:
     messages: list[Any] = [{"role": "user", "content": "Who won the cup of 1954 in football?"}]
     chunks = [*client.chat.completions.create(model="a", messages=messages, stream=True)]
     assert "".join(c.choices[0].delta.content or "" for c in chunks)
-    assert chunks[-1].to_dict()["citations"] == []
-    assert chunks[-1].to_dict()["chapterverse"]["status"] == "not_in_docs"  # type: ignore[index]
+    assert fields(chunks[-1])["citations"] == []
+    assert fields(chunks[-1])["chapterverse"]["status"] == "not_in_docs"
 
 
 def test_a_stream_ends_with_its_usage_where_that_is_asked_for(client: OpenAI) -> None:
@@ -241,7 +245,7 @@ def test_turns_are_kept_as_those_of_the_chat(index: Path, tmp_path: Path) -> Non
     service = ServiceSession.open(Settings(store=f"edge:{index}", records=f"sqlite:{tmp_path}/records.db"))
     body = {"messages": [{"role": "user", "content": QUESTION}], "thread_id": "thread-of-a-front-end"}
     assert Client(create_app(service)).post(PATH, body).status_code == 200
-    assert service.threads is not None
+    assert isinstance(service.threads, Threads)
     (turn,) = service.threads.recall("thread-of-a-front-end").turns
     assert turn.question == QUESTION
 

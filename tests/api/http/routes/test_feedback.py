@@ -12,6 +12,7 @@ from api import quill
 from api.scripted import Client, Scripted, error_of
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
+from chapterverse_api.ext.conversations.threads import Threads
 from chapterverse_api.service import Service
 
 TURN = "0123456789abcdef" * 2
@@ -153,7 +154,7 @@ def test_with_records_it_is_kept_and_the_second_takes_the_place_of_the_first(tmp
     client = Client(create_app(keeps))
     for document in (said(comment="No.", reason="wrong"), said(turn_id="f" * 32), said(rating="up", comment="Yes.")):
         assert client.post("/v1/feedback", document).status_code == 204
-    assert keeps.threads is not None
+    assert isinstance(keeps.threads, Threads)
     assert [(r.turn_id, r.rating, r.reason, r.comment) for r in keeps.threads.ratings(9)] == [
         (TURN, "up", "", "Yes."),
         ("f" * 32, "down", "", ""),

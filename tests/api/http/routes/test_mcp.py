@@ -146,7 +146,7 @@ def test_pages_are_resources_as_markdown(client: Client) -> None:
 def test_many_pages_are_listed_in_parts(tmp_path: Path) -> None:
     pages = {f"p{n:03}.md": f"# Page {n}\n\nText {n} of Quill.\n" for n in range(120)}
     on = Client(create_app(quill.service(quill.publish(tmp_path, pages).override(mcp=True))))
-    found, cursor = list[str](), {}
+    found, cursor = list[str](), dict[str, str]()
     while True:
         result = ask(on, modern("resources/list", **cursor))["result"]
         found += [r["uri"] for r in result["resources"]]
@@ -215,7 +215,10 @@ def arguments() -> Iterator[object]:
     deep: Any = "cAnArY"
     for _ in range(9):
         deep = {"$and": [deep]}
-    yield from ({"query": value} for value in (None, 1, True, [], {}, "\x1b[2J" * 9, "‮" * 50, "' OR 1=1 --"))
+    yield from (
+        {"query": value}
+        for value in (None, 1, True, list[int](), dict[str, int](), "\x1b[2J" * 9, "‮" * 50, "' OR 1=1 --")
+    )
     yield from ({"query": "cache", "filters": value} for value in (deep, {"url": "x" * 9000}, {"tags": ["a"] * 2000}))
     yield from ({"query": "cache", "version": "../../etc"}, {"query": "cache", "language": "x" * 35})
 

@@ -20,7 +20,7 @@ def test_passages_are_returned() -> None:
     service = Scripted()
     response = Client(create_app(service)).post("/v1/retrieve", {"query": "a", "filters": {"tags": ["x", "y"]}})
     assert (response.status_code, response.json()) == (200, dump(FOUND))
-    assert service.asked == [RetrievalRequest(query="a", filters={"tags": ["x", "y"]})]
+    assert service.asked == [RetrievalRequest.model_validate({"query": "a", "filters": {"tags": ["x", "y"]}})]
 
 
 def test_a_damaged_index_is_503() -> None:

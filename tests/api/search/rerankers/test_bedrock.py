@@ -14,7 +14,6 @@ import pytest
 
 from api.search.rerankers.damage import BAD_RANKINGS, BROKEN
 from chapterverse.errors import ConfigurationError, ProviderError
-from chapterverse.ext.bedrock import runtime as bedrock
 from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
 from chapterverse_api.ext.bedrock.reranker import BedrockReranker
@@ -130,7 +129,7 @@ def test_a_connection_that_waited_for_long_is_not_used_again(
         assert asking.rerank(QUESTION, TEXTS)
     assert server.connections == 1
     now = time.time()
-    monkeypatch.setattr(bedrock.time, "time", lambda: now + 40)
+    monkeypatch.setattr(time, "time", lambda: now + 40)
     assert asking.rerank(QUESTION, TEXTS)
     assert asking.rerank(QUESTION, TEXTS)
     assert server.connections == 2

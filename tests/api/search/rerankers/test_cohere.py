@@ -230,7 +230,7 @@ print(sorted(sys.modules.keys() & {{"cohere", "httpx", "requests", "pydantic", "
 )
 def test_a_wrong_setting_is_one_sentence(settings: dict[str, str], sentence: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        open_offer("reranker", Settings(reranker="cohere:rerank-v3.5", **settings))
+        open_offer("reranker", Settings(reranker="cohere:rerank-v3.5").override(**settings))
     assert str(caught.value) == sentence
 
 
@@ -239,10 +239,11 @@ def test_the_fake_refuses_what_the_real_one_refuses(server: CohereServer) -> Non
     good = {"model": "rerank-v3.5", "query": "a", "documents": ["a", "b"]}
     assert rest.post("/v2/rerank", good).status == 200
     assert len(rest.post("/v2/rerank", {**good, "top_n": 1}).body["results"]) == 1
-    for wrong in (
+    mistakes: list[dict[str, Any]] = [
         {"unknown": 1}, {"documents": []}, {"documents": ["", " "]}, {"documents": [{"text": "a"}]}, {"query": ""},
         {"query": None}, {"top_n": 0}, {"max_tokens_per_doc": 0}, {"documents": ["a"] * 10_001},
-    ):  # fmt: skip
+    ]  # fmt: skip
+    for wrong in mistakes:
         assert rest.post("/v2/rerank", {**good, **wrong}).status == 400, wrong
     assert rest.post("/v2/rerank", {**good, "model": "rerank-v9"}).status == 404
     assert JsonClient(server.url, {}).post("/v2/rerank", good).status == 401

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -51,7 +52,7 @@ def outcomes(provider: str, seeds: range) -> tuple[int, int]:
     refused = taken = 0
     with PROVIDERS[provider]() as (reranker, server):
         for seed in seeds:
-            server.play(Fault(change=lambda reply, seed=seed: mutated(reply, seed)))
+            server.play(Fault(change=partial(mutated, seed=seed)))
             try:
                 scores = reranker.rerank("which text", TEXTS)
             except ProviderError:

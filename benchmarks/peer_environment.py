@@ -20,7 +20,15 @@ def enter() -> None:
     python, mark = HOME / "bin" / "python", HOME / "lock"
     if not mark.exists() or mark.read_bytes() != LOCK.read_bytes():
         venv.create(HOME, clear=True, with_pip=True)
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
+        install: list[str | Path] = [
+            python,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--require-hashes",
+        ]
         subprocess.run([*install, "-r", LOCK], check=True)
         mark.write_bytes(LOCK.read_bytes())
     os.environ["PYTHONPATH"] = os.pathsep.join((str(ROOT / "plugin"), str(ROOT / "lambda")))

@@ -1,6 +1,6 @@
 """Which sections are found before and after enrichment, with a language model's recorded replies.
 
-    .venv/bin/python benchmarks/enrichment.py DOCS QUESTIONS RECORDED [--built] [--base-url URL]
+    .venv/bin/python benchmarks/enriching.py DOCS QUESTIONS RECORDED [--built] [--base-url URL]
 
 A server on loopback speaks OpenAI's wire and answers from the recording, so the whole way runs: client, schema, trial,
 check, index, search. A page without a recording gets a valid reply with no sections. `--variant` leaves a part out.

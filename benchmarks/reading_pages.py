@@ -1,6 +1,6 @@
 """Measures the readers' speed: MB/s of page HTML on one core, for built sites, and for code and prose alone.
 
-    python benchmarks/readers.py SITE_DIR [SITE_DIR ...]
+    python benchmarks/reading_pages.py SITE_DIR [SITE_DIR ...]
 
 "look" is the cost of a build without changes (find the content, hash it), "read" the whole way to sections. The best of
 `RUNS` counts. Without a folder the captured sites of the tests are read.

@@ -1,6 +1,6 @@
 """What the reading model wins: the order of passages, the marked part, and the probability of a good answer.
 
-    python benchmarks/reading.py DATA --indexes FOLDER --model FOLDER [--train]
+    python benchmarks/reading_model.py DATA --indexes FOLDER --model FOLDER [--train]
 
 DATA holds `questions/readers`; the folder of indexes one embedded index of each site by its name, as for
 `understanding.py`. No weight of the model was trained on any of them; a language model that knew nothing of this
