@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import logging
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 
+import httpx
 import pytest
 
 from api import quill
+from api.scripted import serving
 from chapterverse.model import Scope
 from chapterverse.settings import Settings
 from chapterverse_api.answer.resources import Models
+from chapterverse_api.app import create_app
 from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest
-from chapterverse_api.deadline import Deadline
+from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.search import reading
 from chapterverse_api.service import Service
 
@@ -101,8 +107,15 @@ def test_without_time_the_order_of_the_search_stays_and_the_status_says_so(setti
     retrieval = _retrieval(service)
     unread = reading.read_candidates(retrieval, QUESTION, reader, late)
     assert (unread.candidates, unread.algorithm) == (retrieval.candidates, retrieval.algorithm)
-    assert "reading_model" in service.status().degraded
+    assert service.status().degraded == ["reading_model"]
     assert reading.read_candidates(retrieval, QUESTION, reader, Deadline()).candidates != retrieval.candidates
+
+
+def test_a_reader_who_left_was_not_late(settings: Settings) -> None:
+    service, left = quill.service(settings), Deadline()
+    left.abort()
+    with pytest.raises(ClientDisconnected):
+        reading.read_candidates(_retrieval(service), QUESTION, service.resources.models.reader, left)
     assert service.status().degraded == []
 
 
@@ -124,10 +137,39 @@ def _retrieval(service: Service) -> reading.Retrieval:
     return retrieve(service.resources.index.snapshot(), None, SearchRequest(QUESTION))
 
 
-def test_fifty_readers_at_once_all_get_an_answer(service: Service) -> None:
-    with ThreadPoolExecutor(50) as threads:
-        answers = list(threads.map(lambda _: ask(service, QUESTION), range(50)))
-    assert {answer.status for answer in answers} == {"partial"}
+def test_fifty_askers_at_once_all_get_an_answer_read_or_not(
+    settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    service = quill.service(settings)
+    plain = ask(quill.service(replace(settings, reading_model="none")), QUESTION).response
+    read = ask(service, QUESTION).response
+    caplog.clear()
+    caplog.set_level(logging.INFO, logger="chapterverse")
+    with serving(create_app(service)) as address, ThreadPoolExecutor(50) as threads:
+        at_once = Barrier(50)
+
+        def ask_over_http(_: int) -> httpx.Response:
+            at_once.wait()
+            return httpx.post(f"{address}/v1/chat", json={"query": QUESTION}, timeout=600)
+
+        replies = list(threads.map(ask_over_http, range(50)))
+        status = httpx.get(f"{address}/v1/status").json()
+    assert {reply.status_code for reply in replies} == {200}
+    answers = Counter(reply.json()["response"] for reply in replies)
+    assert set(answers) <= {read, plain}
+    assert answers[read]
+    assert status["degraded"] == (["reading_model"] if answers[plain] else [])
+    logged = [event["algorithm"] for event in map(json.loads, caplog.messages) if event["event"] == "results_ranked"]
+    assert sum(algorithm.endswith("+ reading") for algorithm in logged) == answers[read]
+
+
+def test_behind_a_crowd_an_answer_comes_unread_and_the_status_says_so(settings: Settings) -> None:
+    service, plain = quill.service(settings), quill.service(replace(settings, reading_model="none"))
+    reader = service.resources.models.reader
+    assert reader
+    with reader.queue.turn(1_000_000, lambda: 600.0):
+        assert ask(service, QUESTION).response == ask(plain, QUESTION).response
+    assert service.status().degraded == ["reading_model"]
 
 
 def test_a_damaged_model_that_is_installed_is_logged_and_left_out(
