@@ -142,10 +142,20 @@ def _part_probabilities(parts: Sequence[str], reading: Reading) -> dict[str, flo
 
 
 def _reads(question: str, candidates: Sequence[Candidate]) -> bool:
-    """Whether the model can read a question and what it found."""
-    letters = [c for c in question if c.isalpha()]
+    """Whether the model can read a question and what it found.
+
+    Pages whose site states no language are taken for English, so their words are asked too.
+    """
+    tags = {lexical.primary_subtag(candidate.chunk.language) for candidate in candidates}
+    texts = question, "\n".join(candidate.chunk.text for candidate in candidates)
+    return tags == {_LANGUAGE} and all(map(_is_readable, texts))
+
+
+def _is_readable(text: str) -> bool:
+    """Whether a text is English, or too short to tell."""
+    letters = [c for c in text if c.isalpha()]
     is_latin = sum(map(str.isascii, letters)) >= _MIN_ASCII_SHARE * len(letters)
-    return is_latin and all(lexical.primary_subtag(c.chunk.language) == _LANGUAGE for c in candidates)
+    return is_latin and lexical.prose_language(text, lexical.LANGUAGES) in (None, _LANGUAGE)
 
 
 @cache
