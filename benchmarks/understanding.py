@@ -9,6 +9,8 @@ each site by that name (`chapterverse index PATH --source --store edge:FOLDER/NA
     mistakes      the same questions with one typing mistake in their rarest word (four kinds, by a fixed seed)
     pairs         each of twelve questions after each other one: does it get the sections that it gets alone?
     follow_ups    turns of human conversations: is a page that answers among the sources, and first?
+    second        pairs in questions/second.jsonl: are the right page and section cited first in the second answer, or
+                  one of the first answer's instead, and has it other sources than the question alone?
 
 The weights and rules of the service were chosen on httpx, hugo and vitepress; flask, pydantic and starlight are the
 half that they were not chosen on. So are the sites whose questions are in `questions/` and came last: scrapy, structlog
@@ -56,7 +58,7 @@ HALVES = (
 )
 #: Questions of sites that DATA has none of.
 QUESTIONS = Path(__file__).with_name("questions")
-PARTS = ("readers", "mistakes", "pairs", "follow_ups")
+PARTS = ("readers", "mistakes", "pairs", "follow_ups", "second")
 #: Questions that the docs don't answer.
 FOREIGN = ("not_in_docs", "off_topic")
 #: Questions of a site that are asked after each other.
@@ -231,11 +233,45 @@ def follow_ups(rows: Sequence[Any], site: Site, show: bool) -> Iterator[tuple[st
                 print(f"  {row['question']!r} {answer['status']} {answer.get('searched_as')}", file=sys.stderr)
 
 
+def second(rows: Sequence[Any], site: Site, show: bool) -> Iterator[tuple[str, str, float]]:
+    """Yield figures of second questions, which point back at the first one or don't."""
+    places = {
+        # What stands before the first section has no heading but the page's.
+        point.chunk.chunk_id: (_page(point.chunk.source_file_path), _heading(point.chunk.heading_path[1:]))
+        for point in site.snapshot.points()
+    }
+
+    def cited(answer: Mapping[str, Any]) -> list[tuple[str, str]]:
+        ids = {source["id"]: source["chunk_id"] for source in answer["source_chunks"]}
+        return [places.get(ids[number], ("", "")) for part in answer["segments"] for number in part["citations"]]
+
+    for row in rows:
+        before, alone = site.ask(row["first"]), site.ask(row["question"])
+        history = [{"role": "user", "content": row["first"]}, {"role": "assistant", "content": before["response"]}]
+        after = site.ask(row["question"], history)
+        first = cited(after)[:1]
+        gold = [(place["page"], _heading([place["heading"]] if place["heading"] else [])) for place in row["gold"]]
+        is_right = any(place in gold for place in first)
+        kind = f"{row['kind']}, {row['half']}"
+        yield kind, "page first", float(any(place[0] == page for place in first for page, _ in gold))
+        yield kind, "section first", float(is_right)
+        yield kind, "the first one's", float(any(place in cited(before) for place in first) and not is_right)
+        sources = [[source["chunk_id"] for source in answer["source_chunks"]] for answer in (after, alone)]
+        yield kind, "other than alone", float(sources[0] != sources[1])
+        if show and not is_right:
+            print(f"  {row['id']} {row['question']!r} gold {gold} got {first}", file=sys.stderr)
+
+
+def _heading(path: Sequence[str]) -> str:
+    """Return the last heading as plain text."""
+    return re.sub(r"[`*\[\]]|\(http.*?\)|\{.*?\}", "", path[-1]).strip().lower() if path else ""
+
+
 def main() -> None:
     options = _options()
     parts = {"readers": readers, "mistakes": mistakes, "pairs": pairs}
     for half, sites in HALVES:
-        names = [name for name in sites if name in options.sites]
+        names = [name for name in sites if name in options.sites and set(options.only) & set(parts)]
         totals: dict[str, list[tuple[str, str, float]]] = defaultdict(list)
         for name in names:
             site = Site.open(options.indexes, name, options.model)
@@ -251,6 +287,13 @@ def main() -> None:
         site = Site.open(options.indexes, "mtrag", options.model)
         rows = read_rows(options.data / "questions" / "mtrag-human" / "queries.jsonl")
         _print("follow_ups", list(follow_ups(rows, site, options.show)))
+    if "second" in options.only:
+        values: list[tuple[str, str, float]] = []
+        rows = read_rows(QUESTIONS / "second.jsonl")
+        for name in dict.fromkeys(row["site"] for row in rows):
+            site = Site.open(options.indexes, name, options.model)
+            values += second([row for row in rows if row["site"] == name], site, options.show)
+        _print("second", values)
 
 
 def _print(title: str, values: Sequence[tuple[str, str, float]]) -> None:

@@ -1,4 +1,4 @@
-"""Another processor gives nearly the same answers: one without AVX-512, which this one plays.
+"""Two threads give the same answers as one, and another processor nearly: one without AVX-512, which this one plays.
 
 Sums of whole numbers are equal. What lies between them is of floating point, and is rounded to other whole numbers now
 and then: of 54 answers about four sites, one quotes other lines.
@@ -31,22 +31,23 @@ SITES = {
 }
 _ANSWER = """
 import json, sys
+from concurrent.futures import ThreadPoolExecutor
 from chapterverse.settings import Settings
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.search import reading
 # However busy the machine is, everything is read.
 reading.MAX_SECONDS = 600.0
-store, model, *questions = sys.argv[1:]
+store, model, threads, *questions = sys.argv[1:]
 service = ServiceSession.open(Settings(store=store, reading_model=model))
-for question in questions:
-    answer = service.answer(query=question)
-    kept = {name: answer[name] for name in ("response", "status", "sources_cited", "partial_reason")}
-    print(json.dumps([*kept.values(), round(answer["grounding_confidence"], 1)]))
+with ThreadPoolExecutor(int(threads)) as pool:
+    for answer in pool.map(lambda question: service.answer(query=question), questions):
+        kept = {name: answer[name] for name in ("response", "status", "sources_cited", "partial_reason")}
+        print(json.dumps([*kept.values(), round(answer["grounding_confidence"], 1)]))
 """
 
 
-def answer(store: str, questions: list[str], **environment: str) -> list[str]:
-    command = [sys.executable, "-c", _ANSWER, store, str(FOLDER), *questions]
+def answer(store: str, questions: list[str], threads: int = 1, **environment: str) -> list[str]:
+    command = [sys.executable, "-c", _ANSWER, store, str(FOLDER), str(threads), *questions]
     done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
@@ -71,13 +72,25 @@ def older(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(library)
 
 
-@pytest.mark.parametrize("site", SITES)
-def test_an_older_processor_answers_alike(site: str, older: str, tmp_path: Path) -> None:
-    folder, questions = SITES[site]
-    store = f"edge:{tmp_path / 'index'}"
+@pytest.fixture(scope="module", params=SITES)
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[str], list[str]]:
+    """A site's index, the questions, and the answers of one thread."""
+    folder, questions = SITES[request.param]
+    store = f"edge:{tmp_path_factory.mktemp('index')}"
     with pytest.raises(SystemExit) as end:
         main(["index", str(folder), "--base-url", "https://docs.chapterverse.example/", "--store", store])
     assert not end.value.code
-    here, there = answer(store, questions), answer(store, questions, LD_PRELOAD=older)
+    return store, questions, answer(store, questions)
+
+
+def test_two_threads_answer_as_one_does(site: tuple[str, list[str], list[str]]) -> None:
+    store, questions, alone = site
+    assert len(alone) == len(questions)
+    assert answer(store, questions, threads=2) == alone
+
+
+def test_an_older_processor_answers_alike(site: tuple[str, list[str], list[str]], older: str) -> None:
+    store, questions, here = site
+    there = answer(store, questions, LD_PRELOAD=older)
     assert len(here) == len(there) == len(questions)
     assert sum(a != b for a, b in zip(here, there, strict=True)) <= len(questions) // 10

@@ -259,8 +259,8 @@ class Resources:
             # A model that calls none leaves the site's tools unused.
             "tools": has_tools and not isinstance(models.generator, Writer),
             "records": threads is not None and not threads.works,
-            # Others took all of its time, and the order of the search stayed.
-            "reading_model": models.reader is not None and models.reader.is_late,
+            # A question was not read, because others took its time.
+            "reading_model": models.reader is not None and models.reader.queue.is_late,
         }
         degraded = [part for part, is_degraded in conditions.items() if is_degraded]
         return ServiceStatus(

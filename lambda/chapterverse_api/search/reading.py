@@ -28,7 +28,7 @@ from chapterverse_api.search.results import MIN_CONFIDENCE, Retrieval
 #: Candidates that are read. Twelve put .644 and .757 of the right sections first, on two sets of sites; eight .644 and
 #: .750, in two thirds of the time (`benchmarks/reading_model.py`).
 MAX_CANDIDATES = 8
-#: Seconds that reading may take, waiting for other questions included. After it the order of the search stays.
+#: Seconds that reading may take, waiting for other questions included. If it would take more, nothing is read.
 MAX_SECONDS = 3.0
 #: How near to 0 and 1 a probability counts.
 _MARGIN = 1e-4
@@ -45,6 +45,9 @@ def read_candidates(
 
     Without a model, time or a question in the model's language the order stays, and the words alone say how likely it
     is that quotes answer.
+
+    Raises:
+        ClientDisconnected: the reader left while others were read.
     """
     first = retrieval.candidates[:MAX_CANDIDATES]
     weights, readings, parts = _weights(), None, list[list[str]]()
@@ -52,6 +55,10 @@ def read_candidates(
         step, parts = deadline.step(MAX_SECONDS), [passage_parts(candidate) for candidate in first]
         passages = [(candidate.chunk.heading_path, own) for candidate, own in zip(first, parts, strict=True)]
         readings = model.read_question(question, passages, lambda: step.seconds_left)
+        if readings is None:
+            # A reader who left took nobody's time.
+            deadline.check()
+            model.queue.count_late()
     if not readings:
         # The more the docs are sure to answer beside a first candidate that isn't, the likelier another page does:
         # `docs` has a negative weight. Without it 19 of 144 held questions are answered as if sure from another page,
@@ -135,10 +142,20 @@ def _part_probabilities(parts: Sequence[str], reading: Reading) -> dict[str, flo
 
 
 def _reads(question: str, candidates: Sequence[Candidate]) -> bool:
-    """Whether the model can read a question and what it found."""
-    letters = [c for c in question if c.isalpha()]
+    """Whether the model can read a question and what it found.
+
+    Pages whose site states no language are taken for English, so their words are asked too.
+    """
+    tags = {lexical.primary_subtag(candidate.chunk.language) for candidate in candidates}
+    texts = question, "\n".join(candidate.chunk.text for candidate in candidates)
+    return tags == {_LANGUAGE} and all(map(_is_readable, texts))
+
+
+def _is_readable(text: str) -> bool:
+    """Whether a text is English, or too short to tell."""
+    letters = [c for c in text if c.isalpha()]
     is_latin = sum(map(str.isascii, letters)) >= _MIN_ASCII_SHARE * len(letters)
-    return is_latin and all(lexical.primary_subtag(c.chunk.language) == _LANGUAGE for c in candidates)
+    return is_latin and lexical.prose_language(text, lexical.LANGUAGES) in (None, _LANGUAGE)
 
 
 @cache

@@ -1,6 +1,7 @@
 """The reading model: one small encoder that reads a question and a passage together. It is optional.
 
-`encoding` makes the model's input, `model` loads it and scores. Here the model that the settings name is found.
+`encoding` makes the model's input, `model` loads it and scores, `queue` says who may wait for it. Here the model that
+the settings name is found.
 """
 
 from __future__ import annotations

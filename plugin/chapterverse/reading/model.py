@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.reading.encoding import EncodedPair, PairEncoder, WordPiece
+from chapterverse.reading.queue import ReadingQueue
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,7 +50,7 @@ class ReadingModel:
         folder: the files of the distribution `chapterverse-reading`, or of one's own training.
 
     Attributes:
-        is_late: whether the latest question was not read, because others took all of its time.
+        queue: the questions that wait.
 
     Raises:
         ConfigurationError: a file is missing or damaged, or there is no onnxruntime.
@@ -81,8 +81,7 @@ class ReadingModel:
             raise ConfigurationError(f"The reading model in {folder} can't be loaded: {error}") from error
         self._numpy = np
         self._vector = functools.lru_cache(_MAX_CACHED_VECTORS)(self._compute_vector)
-        self._readers = threading.BoundedSemaphore(os.cpu_count() or 1)
-        self.is_late = False
+        self.queue = ReadingQueue(os.cpu_count() or 1)
 
     def read_question(
         self,
@@ -94,23 +93,20 @@ class ReadingModel:
 
         Args:
             passages: the heading path and the parts of each.
-            seconds_left: the seconds that are left; without any the question is not read, and None returned.
+            seconds_left: the seconds that are left; if they are too few, nothing is read, and None returned.
         """
-        if not self._readers.acquire(timeout=seconds_left()):
-            self.is_late = True
-            return None
-        try:
+        with self.queue.turn(len(passages), seconds_left) as is_in_time:
+            if not is_in_time:
+                return None
             vector, tokens = self._vector(self._encoder.text((), question)), self._encoder.question(question)
             readings = []
             for path, parts in passages:
                 if not seconds_left():
-                    self.is_late = True
                     return None
-                reading = self._read(self._encoder.pair(tokens, self._encoder.passage(path, parts)))
-                readings.append((reading, float(vector @ self._vector(self._encoder.text(path, "\n".join(parts))))))
-        finally:
-            self._readers.release()
-        self.is_late = False
+                with self.queue.timing():
+                    reading = self._read(self._encoder.pair(tokens, self._encoder.passage(path, parts)))
+                    cosine = float(vector @ self._vector(self._encoder.text(path, "\n".join(parts))))
+                readings.append((reading, cosine))
         return readings
 
     def _compute_vector(self, text: tuple[int, ...]) -> Array:

@@ -20,6 +20,7 @@ from chapterverse.store import open_store
 from chapterverse_api.answer.search import find_sources
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest
+from chapterverse_api.ext.conversations.threads import Threads
 from chapterverse_api.records import StoredTurn, open_records
 from chapterverse_api.service import Service
 
@@ -152,8 +153,8 @@ def test_a_conversation_is_told_as_far_as_it_is_switched_on(settings: Settings, 
 def test_no_summary_is_written_where_none_is_used(settings: Settings, tmp_path: Path, on: bool) -> None:
     kept = settings.override(records=f"sqlite:{tmp_path / 'records.sqlite'}", enable_summary=on)
     service = quill.service(kept)
+    threads = service.resources.threads
     assert isinstance(threads, Threads)
-    assert threads
     answer = quill.ask(service, QUESTION)
     writer = Scribe(*["A summary."] * 8)
     for n in range(7):

@@ -8,7 +8,7 @@ from api import quill
 from chapterverse.store import Snapshot, only_scope, open_store
 from chapterverse_api.conversation.detection import FollowUpVerdict, detect_follow_up
 from chapterverse_api.conversation.query_rewriting import ContextualQuery
-from chapterverse_api.search.results import Retrieval
+from chapterverse_api.search.results import Retrieval, merge_retrievals
 from chapterverse_api.search.search import SearchRequest, retrieve
 from chapterverse_api.search.site_search import FollowUp, search_follow_up
 
@@ -47,6 +47,16 @@ def test_what_points_back_is_searched_behind_the_last_question(snapshot: Snapsho
     scores = [c.score for c in found.candidates]
     assert scores == sorted(scores, reverse=True)
     assert len({c.chunk.chunk_id for c in found.candidates}) == len(scores)
+
+
+def test_what_a_question_points_at_counts_more_than_its_own_words(snapshot: Snapshot) -> None:
+    alone, in_context = (
+        retrieve(snapshot, None, SearchRequest(text)) for text in ("roll back a deployment", "clear the cache")
+    )
+    assert alone.candidates[0].score == in_context.candidates[0].score
+    found = merge_retrievals(alone, in_context)
+    assert [c.chunk.section_heading for c in found.candidates[:1]] == ["Clearing the cache"]
+    assert "Rolling back" in [c.chunk.section_heading for c in found.candidates]
 
 
 def test_nothing_to_lean_on_changes_nothing(snapshot: Snapshot) -> None:
