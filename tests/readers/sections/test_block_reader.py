@@ -262,6 +262,14 @@ def test_a_documented_name_is_a_section() -> None:
 
 
 FOOTNOTES = {
+    "AsciiDoc": (
+        '<sup class="footnote">[<a id="r" class="footnote" href="#d" title="View footnote.">1</a>]</sup>',
+        '<div id="footnotes"><hr><div class="footnote" id="d"><a href="#r">1</a>. The note.</div></div>',
+    ),
+    "mdBook": (
+        '<sup class="footnote-reference" id="fr-a-1"><a href="#footnote-a">1</a></sup>',
+        ('<ol class="footnote-definition"><li id="footnote-a"><p>The note. <a href="#fr-a-1">↩</a></p></li></ol>'),
+    ),
     "Python-Markdown": (
         '<sup id="fnref:1"><a class="footnote-ref" href="#fn:1">1</a></sup>',
         (

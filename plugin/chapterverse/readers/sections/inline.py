@@ -196,9 +196,10 @@ class Inline:
             self.images.append(Image(src, alt[:_MAX_WORDS], title[:_MAX_WORDS]))
 
     def _superscript(self, node: Node) -> str:
-        inner = self._raw(node.children)
-        is_mark = any(link.target_id in self.footnotes for link in node.elements() if link.name == "a")
-        return f"^{inner}" if inner.strip() and not is_mark else inner
+        marks = [link for link in node.elements() if link.name == "a" and link.target_id in self.footnotes]
+        # Without what is around a mark, as brackets.
+        inner = self._raw(marks or node.children)
+        return f"^{inner}" if inner.strip() and not marks else inner
 
     def _plain(
         self, children: Iterable[Child], *, images: bool = False, permalinks: bool = False, begun: bool = False
