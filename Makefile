@@ -23,7 +23,7 @@ LAMBDA := $(COMPILE) --python-version 3.13 --python-platform aarch64-manylinux_2
 	$(addprefix --no-emit-package ,requests certifi charset-normalizer urllib3)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo tour test test-rest test-all nightly lint format lock package release deploy secret destroy clean
+.PHONY: help demo tour test test-rest test-all nightly lint types quick room count format lock package release deploy secret destroy clean
 
 help: ## list the tasks
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-9s %s\n", $$1, $$2}' Makefile
@@ -67,6 +67,23 @@ lint: ## style and types, of Python and of the widget
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy
 	@$(NODE) node_modules/typescript/bin/tsc --noEmit -p tests/widget/tsconfig.json
+
+types: ## types alone
+	@$(SETUP) test
+	@$(BIN)/mypy
+	@$(NODE) node_modules/typescript/bin/tsc --noEmit -p tests/widget/tsconfig.json
+
+quick: ## the quick tests of the core, two minutes
+	@$(SETUP) test
+	@$(PYTEST) --room core -m "not slow and not browser"
+
+room: ## all tests of one room of ext/: make room ROOM=qdrant
+	@$(SETUP) test
+	@$(PYTEST) --room "$(ROOM)"
+
+count: ## count the house: how large core and rooms are, and what of them one question enters
+	@$(SETUP) test
+	@$(BIN)/python scripts/house.py
 
 format: ## mend what can be mended by itself
 	@$(SETUP) test

@@ -1,7 +1,7 @@
 """Makes what a release uploads:  release.py --repository URL --email ADDRESS [--out FOLDER]
 
 `dist/release` gets the wheel, the sdist, the npm packages, a bill of materials (CycloneDX) and `SHA256SUMS`, the same
-bytes on every run of one commit. Nothing is uploaded. The version is that of `plugin/chapterverse/__init__.py`; this
+bytes on every run of one commit. Nothing is uploaded. The version is that of `plugin/chapterverse/version.py`; this
 repository doesn't know where it is published, so the addresses of the project are put in here.
 
     release.py --set-version 0.2.0
@@ -30,7 +30,7 @@ import environment
 import tools
 
 ROOT = environment.ROOT
-SOURCE = ROOT / "plugin" / "chapterverse" / "__init__.py"
+SOURCE = ROOT / "plugin" / "chapterverse" / "version.py"
 NPM = ROOT / "npm"
 DOCS = ROOT / "site_example" / "docs"
 _VERSION = re.compile(r'__version__ = "([^"]+)"')

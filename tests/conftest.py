@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import shutil
 import signal
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,12 +81,20 @@ _ENOUGH = 4 << 30
 _ELSEWHERE = "TMPDIR" in os.environ
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--room", help="only the tests that import a room of ext/, by its name; `core`: those of no room")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the browser tests and put them last, and first what takes long, or one process would be left with it.
 
     Playwright keeps an event loop running in the main thread for as long as its browser lives, and `asyncio.run` in a
     test that came later would refuse to start beside it.
     """
+    if room := config.getoption("--room"):
+        every = items[:]
+        items[:] = [item for item in every if room in (_rooms(item.path) or {"core"})]
+        config.hook.pytest_deselected(items=[item for item in every if room not in (_rooms(item.path) or {"core"})])
     seen = set[Path]()
     for item in items:
         if _drives_a_browser(item):
@@ -96,6 +106,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if _is_slow(item):
             item.add_marker("slow")
     items.sort(key=lambda item: (_drives_a_browser(item), item.path.parent.name not in _LONG))
+
+
+@cache
+def _rooms(file: Path) -> set[str]:
+    """Return the rooms that the tests of a file import, or below whose folder they stand."""
+    named = f"{file.relative_to(ROOT)}\n{file.read_text(encoding='utf-8')}"
+    return set(re.findall(r"(?:\bchapterverse(?:_api)?\.ext\.|^tests/ext/)(\w+)", named))
 
 
 def pytest_collection_finish() -> None:

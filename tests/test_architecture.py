@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import chapterverse
+import chapterverse_api
 from chapterverse.extensions import CORE, EXTENSIONS
 
 ROOT = Path(__file__).parents[1]
@@ -22,7 +26,7 @@ SERVICE = ROOT / "lambda" / "chapterverse_api"
 #: What the service may know of the library.
 OPEN_TO_SERVICE = {
     "model", "errors", "settings", "database", "text", "calibration", "embedding", "store", "filters",
-    "reading", "knowledge", "widget", "extensions", "__version__",
+    "reading", "knowledge", "widget", "extensions", "version",
 }  # fmt: skip
 
 #: The layers of each package from the top down: a part imports only those of lower layers, in its own package.
@@ -32,7 +36,7 @@ LAYERS = {
         "knowledge embedding", "store", "ledger", "extensions", "readers widget settings",
         "external_entries filters database text reading",
         "page_kinds page_globs progress build_cache",
-        "project model errors",
+        "project model errors version",
     ),
     "chapterverse_api": (
         "handler", "ext", "commands", "app", "service_loader", "http", "service", "answer", "search",
@@ -121,8 +125,8 @@ def closed_to_service(name: str, imported: str) -> bool:
 
 def test_the_page_lists_what_the_service_may_import() -> None:
     text = (ROOT / "site_example/docs/project/architecture.md").read_text(encoding="utf-8")
-    listed = text.partition("- The service imports of the library only ")[2].partition("and its version")[0]
-    assert {*re.findall(r"`(\w+)`", listed), "__version__"} == OPEN_TO_SERVICE
+    listed = text.partition("- The service imports of the library only ")[2].partition(". `commands`")[0]
+    assert {*re.findall(r"`(\w+)`", listed)} == OPEN_TO_SERVICE
 
 
 def graph(*packages: Path) -> dict[str, set[str]]:
@@ -162,8 +166,8 @@ def arrows_up(arrows: dict[str, set[str]]) -> list[str]:
         for name in layer.split()
     }
     inside = ((a, b) for a, found in arrows.items() for b in found if a.split(".")[0] == b.split(".")[0])
-    # The package itself, of which the version is imported, has no layer.
-    return [f"{a} imports {b}" for a, b in inside if "." in b and depth[a] >= depth[b]]
+    # A package itself, which names what it exports, has no layer.
+    return [f"{a} imports {b}" for a, b in inside if {a, b}.isdisjoint(LAYERS) and depth[a] >= depth[b]]
 
 
 def circle(arrows: dict[str, set[str]]) -> list[str]:
@@ -174,6 +178,18 @@ def circle(arrows: dict[str, set[str]]) -> list[str]:
         ring: list[str] = error.args[1]
         return ring
     return []
+
+
+def arrows_of_scripts(folder: Path) -> dict[str, set[str]]:
+    """Return what each JavaScript module imports of the others, at once or later."""
+    named = re.compile(r"""\b(?:from\s*|import\s*\(?\s*)["'](\.[^"'\n]+)["']""")
+    return {
+        file.relative_to(folder).as_posix(): {
+            os.path.normpath(file.relative_to(folder).parent / found)
+            for found in named.findall(file.read_text("utf-8"))
+        }
+        for file in sorted(folder.rglob("*.js"))
+    }
 
 
 def drawers(*packages: Path) -> list[str]:
@@ -236,6 +252,18 @@ def test_both_packages_are_found() -> None:
     assert {"chapterverse_api", "chapterverse_api.handler"} <= modules(SERVICE).keys()
 
 
+@pytest.mark.parametrize("package", [chapterverse, chapterverse_api])
+def test_a_package_exports_what_an_extension_builds_with(package: ModuleType) -> None:
+    assert package.__file__
+    seen = {imported.rpartition(".")[2] for imported in imports(Path(package.__file__).parent, Path(package.__file__))}
+    for name in package.__all__:
+        assert getattr(package, name).__doc__
+        # What type checkers know.
+        assert name in seen
+    with pytest.raises(AttributeError, match="has no attribute"):
+        package.kettle  # noqa: B018
+
+
 def test_no_import_crosses_a_border() -> None:
     assert broken_imports(LIBRARY, SERVICE) == []
 
@@ -244,6 +272,13 @@ def test_the_import_graph_has_no_circle() -> None:
     arrows = graph(LIBRARY, SERVICE)
     assert circle(arrows) == []
     assert circle(by_package(arrows)) == []
+
+
+def test_the_modules_of_the_widget_import_each_other_in_no_circle() -> None:
+    arrows = arrows_of_scripts(LIBRARY / "widget")
+    # At once, and later.
+    assert {"session.js", "turns.js"} <= arrows["failure.js"]
+    assert circle(arrows) == []
 
 
 def test_no_arrow_runs_up_a_layer() -> None:
@@ -357,7 +392,7 @@ def planted(tmp_path: Path) -> tuple[Path, Path]:
         library / "mkdocs.py": "from mkdocs.plugins import BasePlugin",
         library / "store" / "__init__.py": "from .. import model\nfrom . import edge",
         library / "store" / "edge.py": "",
-        service / "__init__.py": "import chapterverse\nfrom chapterverse import __version__, model",
+        service / "__init__.py": "import chapterverse\nfrom chapterverse import version, model",
         service / "app.py": "import chapterverse.store.edge\nfrom chapterverse.embedding import open_embedder",
     }
     for file, text in files.items():

@@ -12,10 +12,10 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import Response
 
-from chapterverse import __version__
 from chapterverse.errors import ChapterVerseError
 from chapterverse.extensions import EXTENSIONS, foreign, load_routers
 from chapterverse.settings import Settings
+from chapterverse.version import __version__
 from chapterverse_api import rejections, validation
 from chapterverse_api.http import routes
 from chapterverse_api.http.files import StaticSite, widget_routes

@@ -18,11 +18,11 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
-from chapterverse import __version__
 from chapterverse.filters import FILTER_SCHEMA, FilterTree, parse_filter, version_of
 from chapterverse.model import ENTITY
 from chapterverse.text import tokens
 from chapterverse.text.utf8 import SURROGATE
+from chapterverse.version import __version__
 from chapterverse_api.request_limits import (
     MAX_COMMENT_CHARS,
     MAX_CONTEXT_CHARS,

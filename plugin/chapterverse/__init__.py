@@ -1,6 +1,68 @@
 """Chapter & Verse: a chat for a documentation site that answers with chapter-and-section citations.
 
-Importing this package loads nothing heavy; each module imports what it needs.
+The names of this package are what an extension builds with. Importing it loads nothing heavy: each name is loaded when
+it is first used.
 """
 
-__version__ = "0.1.0"
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from chapterverse.version import __version__
+
+if TYPE_CHECKING:
+    from chapterverse.embedding import Embedder
+    from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexFault, InputError, ProviderError
+    from chapterverse.extensions import Command, Extension
+    from chapterverse.indexing.enrichment import PageEnricher
+    from chapterverse.ledger import Ledger
+    from chapterverse.model import Chunk, Head, Point
+    from chapterverse.settings import Settings
+    from chapterverse.store import Publication, Snapshot, Store
+
+#: The modules that define the public names.
+_PLACES = {
+    "ChapterVerseError": "errors",
+    "Chunk": "model",
+    "Command": "extensions",
+    "ConfigurationError": "errors",
+    "Embedder": "embedding",
+    "Extension": "extensions",
+    "Head": "model",
+    "IndexFault": "errors",
+    "InputError": "errors",
+    "Ledger": "ledger",
+    "PageEnricher": "indexing.enrichment",
+    "Point": "model",
+    "ProviderError": "errors",
+    "Publication": "store",
+    "Settings": "settings",
+    "Snapshot": "store",
+    "Store": "store",
+}
+
+__all__ = [
+    "ChapterVerseError",
+    "Chunk",
+    "Command",
+    "ConfigurationError",
+    "Embedder",
+    "Extension",
+    "Head",
+    "IndexFault",
+    "InputError",
+    "Ledger",
+    "PageEnricher",
+    "Point",
+    "ProviderError",
+    "Publication",
+    "Settings",
+    "Snapshot",
+    "Store",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

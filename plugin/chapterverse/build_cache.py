@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from chapterverse import __version__
 from chapterverse.model import READER
 from chapterverse.project import make_folder
+from chapterverse.version import __version__
 
 _T = TypeVar("_T")
 

@@ -15,7 +15,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chapterverse import __version__
 from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.indexing.plugins.index_run import explain_error, is_to_index, try_to_index, update_index
 from chapterverse.indexing.plugins.options import Options
@@ -28,6 +27,7 @@ from chapterverse.site import starters
 from chapterverse.site.agent_files import AgentFiles
 from chapterverse.site.delivery import deliver
 from chapterverse.site.overview import AgentOptions
+from chapterverse.version import __version__
 from chapterverse.widget.bundle import assets
 
 # Sphinx loads this module, and nothing else may: at run time it is imported where it is used.

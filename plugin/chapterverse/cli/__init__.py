@@ -16,10 +16,10 @@ from typing import Annotated, Any, Unpack, get_args, get_origin, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from chapterverse import __version__
 from chapterverse.cli import messages
 from chapterverse.errors import ChapterVerseError
 from chapterverse.extensions import EXTENSIONS, GROUPS, Command, Extension, foreign, list_commands, load
+from chapterverse.version import __version__
 
 # Plain text, because frames hinder programs that read it.
 _STYLE: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}

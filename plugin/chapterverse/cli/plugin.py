@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import typer
 import yaml
 
-from chapterverse import __version__, local_server
+from chapterverse import local_server
 from chapterverse.cli import parameters
 from chapterverse.cli.index import site_scope
 from chapterverse.cli.messages import note, warn
@@ -43,6 +43,7 @@ from chapterverse.site.inject import inject
 from chapterverse.site.overview import AgentOptions
 from chapterverse.store import open_store
 from chapterverse.text.json_text import parse_json
+from chapterverse.version import __version__
 from chapterverse.widget.bundle import assets
 
 _FOLDER = f"chapterverse/{__version__}"

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from chapterverse import __version__
 from chapterverse.errors import InputError
+from chapterverse.version import __version__
 from chapterverse.widget.bundle import assets
 from chapterverse.widget.endpoint import clean_endpoint
 

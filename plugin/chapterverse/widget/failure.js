@@ -1,7 +1,7 @@
 // @ts-check
 // A failure in more words: what an HTTP status means, how long to wait, what had been found, and whom to ask.
 import { list } from './answer.js';
-import { el, link } from './render.js';
+import { el } from './render.js';
 import { more } from './session.js';
 
 const sheet = new CSSStyleSheet();
@@ -34,31 +34,16 @@ export const explain = async (panel, turn, { kind: found, detail, wait }) => {
   };
 
   tick();
-  import('./turns.js').then(({ addControls }) => addControls(panel)).catch(() => {});
-  if (kind !== 'stopped') {
-    // What had been found before it failed can be read.
-    if (turn.sources[0]) turn.foot.append(el('p', { className: 'status' }, strings.nearest), list(strings.nearest, turn.sources.slice(0, 3)));
-    turn.foot.append(...contactLink(panel, strings));
+  import('./turns.js').then(({ addControls, contactLink }) => {
+    addControls(panel);
+    if (kind !== 'stopped') turn.foot.append(...contactLink(panel, strings));
+  }).catch(() => {});
+  // What had been found before it failed can be read.
+  if (kind !== 'stopped' && turn.sources[0]) {
+    turn.foot.append(el('p', { className: 'status' }, strings.nearest), list(strings.nearest, turn.sources.slice(0, 3)));
   }
   // A site that may not ask may not ask again, and a question that was rejected goes back into the field for editing.
   if (/^(403|413|422)$/.test(kind)) retry.remove();
   if (/^(413|422)$/.test(kind)) panel.field.value ||= turn.question.text;
   return `${line.textContent} ${retry.ariaDisabled ? retry.textContent : ''}`;
-};
-
-/** A link to a person, where the site's owner has set one: it shows first what is sent. @type {(panel: Panel, strings: Later) => Node[]} */
-export const contactLink = (panel, strings) => {
-  const { contact } = panel.config;
-  if (!contact) return [];
-  const plain = contact.replace('{text}', '');
-  const chip = /^mailto:/i.test(plain) ? el('a', { href: plain, className: 'chip' }, strings.ask_person) : link(plain, 'chip', strings.ask_person);
-  if (!('href' in chip)) return [];
-  chip.classList.add('person');
-  chip.onclick = event => {
-    event.preventDefault();
-    // No citation is followed.
-    event.stopPropagation();
-    import('./handoff.js').then(({ openHandoff }) => openHandoff(panel, chip, strings)).catch(() => open(plain, '_blank', 'noopener'));
-  };
-  return [chip];
 };

@@ -10,18 +10,17 @@ sheet.replaceSync(`
 .handoff textarea{max-height:150px}
 .handoff .status{margin:8px 0}`);
 
-/** Shows below its link what is sent; a second press closes it. @type {(panel: Panel, chip: HTMLElement, strings: Later) => Promise<void>} */
-export const openHandoff = async (panel, chip, strings) => {
+/** Shows below its link what is sent; a second press closes it. @type {(panel: Panel, chip: HTMLElement, strings: Later, conversation: string) => void} */
+export const openHandoff = (panel, chip, strings, conversation) => {
   const { root, live, config, session } = panel;
   const contact = config.contact ?? '';
   const shown = chip.nextElementSibling;
   if (shown?.classList.contains('handoff')) return shown.remove();
-  const { handover } = await import('./turns.js');
   if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets.push(sheet);
   const mail = /^mailto:/i.test(contact);
   const asked = session.messages.findLast(({ role }) => role === 'user')?.content ?? '';
   const subject = mail && !/[?&]subject=/i.test(contact) ? `&subject=${encodeURIComponent(asked.replace(/\s+/g, ' ').slice(0, 100).toWellFormed())}` : '';
-  const text = el('textarea', { value: handover(panel), ariaLabel: strings.handoff, oninput: () => note() });
+  const text = el('textarea', { value: conversation, ariaLabel: strings.handoff, oninput: () => note() });
   const hint = el('p', { className: 'status', role: 'status' });
   const send = el('a', { className: 'chip', target: mail ? '_self' : '_blank', rel: 'noopener' }, mail ? strings.handoff_mail : strings.handoff_form);
 

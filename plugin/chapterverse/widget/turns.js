@@ -172,7 +172,7 @@ export const addTools = async (panel, turn) => {
 
   const offerPerson = () => {
     if (!config.contact || foot.querySelector('.person')) return;
-    import('./failure.js').then(({ contactLink }) => foot.append(...contactLink(panel, strings))).catch(() => {});
+    foot.append(...contactLink(panel, strings));
   };
 
   const thumbs = /** @type {const} */ (['up', 'down']).map(rating => {
@@ -279,8 +279,22 @@ export const addTools = async (panel, turn) => {
   if (body.querySelector('.code')) import('./highlight.js').then(({ highlight }) => highlight(root)).catch(() => {});
 };
 
-/** What a reader may hand to a person. @type {(panel: Panel) => string} */
-export const handover = panel => `${location.origin}${location.pathname}\n\n${conversation(panel)}`;
+/** A link to a person, where the site's owner has set one: it shows first what is sent. @type {(panel: Panel, strings: Later) => Node[]} */
+export const contactLink = (panel, strings) => {
+  const { contact } = panel.config;
+  if (!contact) return [];
+  const plain = contact.replace('{text}', '');
+  const chip = /^mailto:/i.test(plain) ? el('a', { href: plain, className: 'chip' }, strings.ask_person) : link(plain, 'chip', strings.ask_person);
+  if (!('href' in chip)) return [];
+  chip.classList.add('person');
+  chip.onclick = event => {
+    event.preventDefault();
+    // No citation is followed.
+    event.stopPropagation();
+    import('./handoff.js').then(({ openHandoff }) => openHandoff(panel, chip, strings, `${location.origin}${location.pathname}\n\n${conversation(panel)}`)).catch(() => window.open(plain, '_blank', 'noopener'));
+  };
+  return [chip];
+};
 
 /** This page's address with a question, cut to fit. @type {(text: string) => string} */
 const address = text => {

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chapterverse import __version__
 from chapterverse.errors import ConfigurationError
+from chapterverse.version import __version__
 from chapterverse_api.ext.evaluation import metrics
 from chapterverse_api.ext.evaluation.comparison import Bar, Change, Comparison
 from chapterverse_api.ext.evaluation.metrics import DEPTH

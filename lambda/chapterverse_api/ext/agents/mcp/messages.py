@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from chapterverse import __version__
+from chapterverse.version import __version__
 from chapterverse_api.rejections import Rejection
 
 #: The supported revisions: with metadata in each request, and with a handshake by `initialize`.
