@@ -65,7 +65,7 @@ def test_a_list_item_that_is_cut_keeps_its_marker() -> None:
         ('<div class="admonition note inline end">{}</div>', "**Note**"),
         ('<div class="admonition seealso"><p class="admonition-title">See also</p>{}</div>', "**See also**"),
         ('<div class="admonition seealso">{}</div>', "**See also**"),
-        ('<div class="admonition pied-piper"><p class="admonition-title">Hi</p>{}</div>', "**Pied piper: Hi**"),
+        ('<div class="admonition pied-piper"><p class="admonition-title">Hi</p>{}</div>', "**Hi**"),
         (
             (
                 '<div class="admonition admonition-my-title docutils"><p class="admonition-title">My '
