@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import Any
 
 from chapterverse.model import Section
@@ -113,15 +113,15 @@ def _without_ways(tree: Node) -> Node:
     """Return a page's tree without the way to it above its first heading and the links to the pages before and behind
     it below its content, where no `nav` says what these are.
     """
-    level: Node | None = tree
-    while level:
+    level = tree
+    while headed := next(filter(lambda child: child.headed, level.elements()), None):
         children = level.elements()
-        above = list(takewhile(lambda child: not child.headed, children))
-        headed, *below = children[len(above) :] or [None]
+        at = children.index(headed)
         # A page without a heading begins with its text, and one of links alone holds no more.
-        ways = set(filter(_is_breadcrumb, above)) if headed else set()
-        if headed and any(inner.name in ("p", "pre") for inner in headed.walk()):
-            ways |= set() if any(child.headed for child in below) else set(filter(_is_pager, below))
+        ways = set(filter(_is_breadcrumb, children[:at]))
+        below = children[at + 1 :]
+        if not any(child.headed for child in below) and any(inner.name in ("p", "pre") for inner in headed.walk()):
+            ways.update(filter(_is_pager, below))
         level.children = [child for child in level.children if isinstance(child, str) or child not in ways]
         level = headed
     return tree
