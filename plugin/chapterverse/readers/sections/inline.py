@@ -28,7 +28,6 @@ _BADGE_HOST = re.compile(
 _BADGE_PATH = re.compile(r"/badges?[/.]")
 _THEME_RELS = frozenset(("edit", "next", "prev"))
 _EDIT_ADDRESS = re.compile(r"/(?:edit|_edit)/|[?&]mode=edit\b")
-_DECORATIONS = frozenset("emoji emojione gemoji twemoji icon".split())
 # Alternative texts that only say that there is an image: an emoji or its name, a file's name, the kind of image. Some
 # emoji mean yes or no, mostly in tables, and stay.
 _EMPTY_ALT = re.compile(
@@ -312,7 +311,6 @@ def _is_ornament(node: Node) -> bool:
     return (
         node.get("role") in ("presentation", "none")
         or node.get("aria-hidden") == "true"
-        or not _DECORATIONS.isdisjoint(node.classes)
         or _is_badge(node.get("src") or "")
         or any(0 < node.integer(side, 0) <= _MAX_ICON_PIXELS for side in ("width", "height"))
     )
