@@ -8,7 +8,7 @@ word of the question that the first does not.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Hashable, Iterable, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from heapq import nlargest
 from math import exp
@@ -74,7 +74,7 @@ class Extractive:
         A quote cites its source, and all of it but its cut lines stands verbatim in that source's section.
         """
         order = [p.id for p in request.passages]
-        quotes = _short_quotes(request) if request.may_help else _long_quotes(request)
+        quotes = _choose(request)
         if not quotes:
             # An empty section, or nothing but headings.
             yield Span(REFUSAL)
@@ -94,28 +94,37 @@ def _short_heading(heading: str) -> str:
     return f"{heading[: before.end()]}(…)" if before and _PARAMETERS.match(heading, before.end()) else heading
 
 
-def _short_quotes(request: GenerationRequest) -> list[Quote]:
-    """Return the best part of each of the first sections, the first with what belongs to it; else a beginning."""
-    best = [_best(parts) for parts in _group(score_parts(request), lambda part: part.section).values()]
-    quotes = [Quote.around(best[0])] if best else _quote_beginning(request)
-    # The sides of a comparison are quoted before what lies around them.
-    others = sorted(best[1:], key=lambda part: part.section.passage.id not in request.sides)
-    for quote in map(Quote.of_part, others):
-        if len(quotes) < MAX_SHORT_QUOTES and all(quote.lines.isdisjoint(other.lines) for other in quotes):
-            quotes.append(quote)
-    return quotes
-
-
-def _long_quotes(request: GenerationRequest) -> list[Quote]:
-    """Return the quotes: first the block that answers, then others with nearly its score, while there is room."""
+def _choose(request: GenerationRequest) -> list[Quote]:
+    """Return the quotes, first the block that answers: the beginning of a section if no part of one can answer."""
     scored = score_parts(request)
     if not scored:
         return _quote_beginning(request)
     sections = _group(scored, lambda part: part.section)
     # Scores are log-odds, so the odds of a section are the sum of its parts' odds.
     best = _best(max(sections.values(), key=lambda parts: sum(exp(part.score) for part in parts)))
+    return (_short_quotes if request.may_help else _long_quotes)(best, sections, request)
+
+
+def _short_quotes(
+    best: ScoredPart, sections: Mapping[ParsedSection, Sequence[ScoredPart]], request: GenerationRequest
+) -> list[Quote]:
+    """Return the block that answers, if one does, and the best part of each of the first other sections."""
+    chosen = [Quote.around(best)]
+    others = [_best(parts) for section, parts in sections.items() if section is not best.section]
+    # The sides of a comparison before what lies around them.
+    others.sort(key=lambda part: part.section.passage.id not in request.sides)
+    for quote in map(Quote.of_part, others):
+        if len(chosen) < MAX_SHORT_QUOTES and all(quote.lines.isdisjoint(other.lines) for other in chosen):
+            chosen.append(quote)
+    return chosen
+
+
+def _long_quotes(
+    best: ScoredPart, sections: Mapping[ParsedSection, Sequence[ScoredPart]], request: GenerationRequest
+) -> list[Quote]:
+    """Return the block that answers, then others with nearly its score, while there is room."""
     weakest = best.score - MAX_SCORE_GAP
-    blocks = [_best(parts) for parts in _group(scored, lambda part: (part.section, part.block)).values()]
+    blocks = [_best(parts) for read in sections.values() for parts in _group(read, lambda part: part.block).values()]
     if request.context:
         best, blocks = _of_named_tab(best, blocks, request.context)
     # The best part of the opening of each side's section answers a comparison.

@@ -44,9 +44,9 @@ _MARGIN = 1e-4
 MIN_RELATIVE_SCORE = 0.6
 #: Sources of an answer if the docs only perhaps hold one.
 MAX_UNSURE_CHUNKS = 3
-#: Below this probability of a good answer, short quotes of several sections are shown. Chosen on twelve sites: 102 of
-#: 622 questions are below it, and 28 of these were answered from the right section (`benchmarks/reading.py`).
-MIN_CONFIDENCE = 0.35
+#: Below this probability of a good answer, short quotes of several sections are shown. Chosen on two of four sites, on
+#: whose 96 questions, judged by reading, wrong answers went from 11 to 6 (`benchmarks/README.md`).
+MIN_CONFIDENCE = 0.55
 #: What the reader is told if a part failed.
 _FAILURE_MESSAGES = {
     "embedder": "The embedder could not be reached; only words were searched.",

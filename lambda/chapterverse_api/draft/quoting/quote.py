@@ -64,23 +64,29 @@ class Quote:
         ):
             top -= 1
             quote.parts_by_block[top] = quote._fitting(top, len(blocks[top].parts) - 1)
-        end = at
-        while end + 1 < min(len(blocks), at + _MAX_CHAIN_BLOCKS) and (
-            blocks[end].announces or (blocks[end].kind == "paragraph" and blocks[end + 1].kind == "code")
-        ):
-            end += 1
-            quote.parts_by_block[end] = quote._fitting(end, 0, from_start=True)
+        quote._follow(at, to_code=True)
         mark = _mark(best)
         quote.mark = mark if mark and mark in quote._block(at) else None
         return quote
 
     @classmethod
     def of_part(cls, best: ScoredPart, *, whole: bool = False) -> Quote:
-        """Return a part alone, or as much as fits of the code or the `whole` block around it."""
+        """Return a part with what it announces, or as much as fits of the code or the `whole` block around it."""
         quote, place = cls(best.section), _best_line(best) if best.is_code else best.part
         is_wide = whole or best.is_code
         quote.parts_by_block[best.block] = quote._fitting(best.block, place) if is_wide else [place]
+        quote._follow(best.block)
         return quote
+
+    def _follow(self, at: int, *, to_code: bool = False) -> None:
+        """Add what the end of a block announces, if that is quoted, and, if so asked, the code below a paragraph."""
+        blocks, end = self.section.blocks, at
+        while end + 1 < min(len(blocks), at + _MAX_CHAIN_BLOCKS) and (
+            (blocks[end].announces and self.parts_by_block[end][-1:] == [len(blocks[end].parts) - 1])
+            or (to_code and blocks[end].kind == "paragraph" and blocks[end + 1].kind == "code")
+        ):
+            end += 1
+            self.parts_by_block[end] = self._fitting(end, 0, from_start=True)
 
     @classmethod
     def beginning(cls, section: ParsedSection, max_words: int) -> Quote:
