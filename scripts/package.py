@@ -68,9 +68,9 @@ UNUSED = (
 )  # fmt: skip
 #: Parts that the service never imports (tests/infra/test_package.py).
 BUILD_SIDE = (
-    "cli", "commands", "enrichment", "evaluation", "indexing", "readers", "report", "site", "sources",
-    "external_entries.py", "local_server.py", "mkdocs.py", "page_globs.py", "robots.py", "sampling.py",
-    "sphinx.py", "types.d.ts", "stdio.py", "ledger.py", "__pycache__",
+    "cli", "commands", "enrichment", "evaluation", "indexing", "npm", "readers", "report", "site", "sources",
+    "transfer", "command.py", "local_server.py", "mkdocs.py", "page_globs.py", "robots.py", "sampling.py",
+    "sphinx.py", "types.d.ts", "stdio.py", "walk.py", "ledger.py", "__pycache__",
 )  # fmt: skip
 #: Names of machines that differ from those in wheels.
 MACHINES = {"arm64": "aarch64", "AMD64": "x86_64"}

@@ -34,7 +34,7 @@ LAYERS = {
     "chapterverse": (
         "ext", "cli mkdocs sphinx", "site", "indexing", "calibration local_server",
         "knowledge embedding", "store", "ledger", "extensions", "readers widget settings",
-        "external_entries filters database text reading",
+        "filters database text reading",
         "page_kinds page_globs progress build_cache",
         "project model errors version",
     ),
@@ -50,6 +50,7 @@ ROOMS_BELOW = {
     "aws": {"net"}, "s3": {"aws", "leases", "net"}, "dynamodb": {"aws"}, "qdrant": {"leases", "net"},
     "fastembed": {"embedders"}, **{room: {"embedders", "net"} for room in ("cohere", "openai", "bedrock")},
     **{room: {"net"} for room in ("enrichment", "sources", "agents")},
+    **{room: {"transfer"} for room in ("evaluation", "npm")},
 }  # fmt: skip
 
 #: What a cold Lambda must not pay for before its first question.

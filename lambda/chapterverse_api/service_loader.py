@@ -9,26 +9,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from threading import Event, Lock, Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
-from chapterverse.extensions import load_part
+from chapterverse.extensions import load_part, load_part_of_offer
 from chapterverse.settings import Settings
 from chapterverse_api import rejections
 from chapterverse_api.observability import log
 
 if TYPE_CHECKING:
-    from chapterverse_api.draft.protocols import ModelLoader
     from chapterverse_api.service import Service
 
 #: Seconds until secrets are fetched again.
 REFRESH_SECONDS = 600.0
 #: The same after a key was refused: its owner may just have replaced it.
 REFRESH_AFTER_REFUSED_KEY_SECONDS = 60.0
-#: Seconds after the start until models are loaded.
-LOADING_PAUSE_SECONDS = 5.0
 #: Seconds until a fetch that failed is tried again.
 RETRY_SECONDS = 10.0
 
@@ -69,25 +65,8 @@ class ServiceLoader:
 
     def load_models(self) -> Callable[[], None]:
         """Load the models of one's own servers in the background; return what ends that. For processes that stay."""
-        stopping = Event()
-        loaders: list[ModelLoader] = []
-
-        def load() -> None:
-            # What is wrong is told at the first question.
-            with suppress(ChapterVerseError):
-                loaders.extend(self().resources.models.open_loaders())
-            # A question that comes first loads the model itself.
-            if not stopping.wait(LOADING_PAUSE_SECONDS):
-                for loader in loaders:
-                    loader.start_if_cold()
-
-        def stop() -> None:
-            stopping.set()
-            for loader in loaders:
-                loader.stop()
-
-        if self._settings.generator.startswith("openai:"):
-            Thread(target=load, name="chapterverse-models", daemon=True).start()
+        load_models = load_part_of_offer("cold_models", "generator", self._settings)
+        stop: Callable[[], None] = load_models(self) if load_models else lambda: None
         return stop
 
     @property

@@ -99,17 +99,6 @@ CORE = Extension(
             "Print readers' ratings of answers, newest first.",
         ),
         "status": Command("Operate", "chapterverse.cli.index:status", "Show what is indexed."),
-        "export": Command("Operate", "chapterverse.cli.transfer:export", "Write an index to a file."),
-        "import": Command(
-            "Operate",
-            "chapterverse.cli.transfer:import_",
-            "Make an index hold exactly the content of a file.",
-        ),
-        "repair": Command(
-            "Operate",
-            "chapterverse.cli.transfer:repair",
-            "Remove what no live index uses, and rebuild a lost ledger from the index.",
-        ),
         "remember": Command(
             "Operate",
             "chapterverse.cli.knowledge:remember",
@@ -121,16 +110,6 @@ CORE = Extension(
         "schema": Command(
             "Operate", "chapterverse.cli.knowledge:schema", "Print the fields of a document type, or of all."
         ),
-        # Called by plugins and by workflows.
-        "publish": Command("", "chapterverse.cli.plugin:publish", "Put the chat into a built site and index it."),
-        "preview": Command(
-            "", "chapterverse.cli.plugin:preview", "Run the API beside a generator's own preview, for its plugin."
-        ),
-        "unpublish": Command(
-            "",
-            "chapterverse.cli.transfer:unpublish",
-            "Remove a site's index, or that of one docs version, from the store.",
-        ),
     },
 )
 
@@ -139,8 +118,44 @@ EXTENSIONS = (
     Extension(
         "sources",
         parts={
+            "also_entries": "chapterverse.ext.sources.entries:parse_entries",
             "also": "chapterverse.ext.sources.external_sources:collect_external",
+            "single_source": "chapterverse.ext.sources.single_source:add_source",
             "markdown_folder": "chapterverse.ext.sources.markdown_folder:read_markdown_folder",
+        },
+    ),
+    Extension(
+        "transfer",
+        commands={
+            "export": Command("Operate", "chapterverse.ext.transfer.command:export", "Write an index to a file."),
+            "import": Command(
+                "Operate",
+                "chapterverse.ext.transfer.command:import_",
+                "Make an index hold exactly the content of a file.",
+            ),
+            "repair": Command(
+                "Operate",
+                "chapterverse.ext.transfer.command:repair",
+                "Remove what no live index uses, and rebuild a lost ledger from the index.",
+            ),
+            "unpublish": Command(
+                "",
+                "chapterverse.ext.transfer.command:unpublish",
+                "Remove a site's index, or that of one docs version, from the store.",
+            ),
+        },
+    ),
+    Extension(
+        "npm",
+        commands={
+            "publish": Command(
+                "", "chapterverse.ext.npm.command:publish", "Put the chat into a built site and index it."
+            ),
+            "preview": Command(
+                "",
+                "chapterverse.ext.npm.command:preview",
+                "Run the API beside a generator's own preview, for its plugin.",
+            ),
         },
     ),
     Extension("leases"),
@@ -178,6 +193,7 @@ EXTENSIONS = (
             "generator": {"openai:MODEL": "chapterverse_api.ext.openai.generator:OpenAIGenerator.from_settings"},
             "checker": {"openai:MODEL": "chapterverse_api.ext.openai.checker:OpenAIChecker.from_settings"},
         },
+        parts={"cold_models": "chapterverse_api.ext.openai.model_loader:load_models"},
     ),
     Extension(
         "bedrock",
@@ -238,13 +254,14 @@ EXTENSIONS = (
         "agents",
         parts={
             "plans": "chapterverse_api.ext.agents.plans.requests:plan_for_owner",
+            "plan_walk": "chapterverse_api.ext.agents.plans.walk:walk_plan",
             "schemas": "chapterverse_api.ext.agents.structured_output.data:SchemaAnswer",
             "tools": "chapterverse_api.ext.agents.tools.site_tools:open_tools",
         },
         commands={
             "mcp": Command(
                 "Ask",
-                "chapterverse_api.ext.agents.stdio:mcp",
+                "chapterverse_api.ext.agents.command:mcp",
                 "Answer a program over the Model Context Protocol.",
             )
         },
@@ -290,6 +307,13 @@ def open_offer(setting: str, settings: Settings, variable: str = "") -> Any:
 def load_part(name: str) -> Any:
     """Return what makes a part of the core's walk that a room has."""
     return next(load(extension.parts[name], extension) for extension in _every_extension() if name in extension.parts)
+
+
+def load_part_of_offer(name: str, setting: str, settings: Settings) -> Any:
+    """Return the part of the room that offers what a setting names; None if that room has no such part."""
+    kind = getattr(settings, setting).partition(":")[0]
+    rooms = (room for room in EXTENSIONS if any(kind in _kinds(form) for form in room.offers.get(setting, ())))
+    return next((load(room.parts[name], room) for room in rooms if name in room.parts), None)
 
 
 def load(place: str, extension: Extension | None = None) -> Any:

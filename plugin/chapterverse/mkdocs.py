@@ -66,7 +66,7 @@ class ChapterVerseConfig(Config):
     include = c.ListOfItems(c.Type(str), default=[])
     """Listings, archives and search pages to index all the same, as patterns like those of `exclude`."""
     also = c.Type(list, default=[])
-    """Sources beyond the site: files, addresses and sitemaps, see `external_entries.ExternalEntry`."""
+    """Sources beyond the site: files, addresses and sitemaps, see `ext.sources.entries.ExternalEntry`."""
     agents = c.Type((bool, dict), default=True)
     """Files for agents: all, none, or a switch for each, see `site.overview.AgentOptions`."""
     report = c.Optional(c.Type(bool))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import TypeAlias, TypeVar
 
 #: Called with (stage, number done, total number).
@@ -30,15 +31,9 @@ def track(progress: Progress, stage: str, items: Sequence[_Item]) -> Iterator[_I
 def bar() -> Iterator[Progress]:
     """Yield a progress callback that draws one bar for each stage on a terminal."""
     with contextlib.ExitStack() as stack:
-        opened: list[Progress] = []
-
-        def report(stage: str, done: int, total: int) -> None:
-            # What draws is opened here, as loading it takes longer than a build without changes.
-            if not opened:
-                opened.append(stack.enter_context(_bars()))
-            opened[0](stage, done, total)
-
-        yield report
+        # What draws is opened here, as loading it takes longer than a build without changes.
+        draw = cache(lambda: stack.enter_context(_bars()))
+        yield lambda stage, done, total: draw()(stage, done, total)
 
 
 @contextlib.contextmanager

@@ -11,12 +11,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chapterverse.errors import ConfigurationError
-
-if TYPE_CHECKING:
-    from chapterverse.external_entries import ExternalEntry
 
 #: Default place of the embedded index; by convention MkDocs plugins use `.cache/plugin/<name>`.
 DEFAULT_STORE = "edge:.cache/plugin/chapterverse"
@@ -107,7 +104,7 @@ class Settings:
         allowed_origins: origins that may ask, comma-separated; empty means the same origin only.
         allow_private: servers of a private network that may be fetched from, also by plain HTTP, as
             "host:port,host:port"; all other fetches use HTTPS and public addresses.
-        also: sources beyond the site to index too (see `external_entries`).
+        also: sources beyond the site to index too (see `ext.sources.entries`).
         mcp: whether programs may ask over the Model Context Protocol, at `/mcp`.
         tools: file with the site's tools, YAML or JSON; if empty, models have none.
         tool_secrets: names and values of the variables that begin with `CHAPTERVERSE_TOOL_`, for headers of tools.
@@ -173,7 +170,7 @@ class Settings:
     qdrant_url: str = _setting("", "QDRANT_URL")
     qdrant_api_key: str = _secret("QDRANT_API_KEY")
     preview_store: str = _setting("", "CHAPTERVERSE_PREVIEW_STORE")
-    also: tuple[ExternalEntry, ...] = ()
+    also: tuple[Any, ...] = ()
     pull_request: bool = False
     preview_of: str = ""
     tool_secrets: tuple[tuple[str, str], ...] = field(default=(), repr=False)

@@ -154,16 +154,15 @@ def _base_url(config: Config) -> str:
 
 def _pages(app: Sphinx) -> list[tuple[str, str, str]]:
     """Return name, source path and built path of each document."""
-    out = Path(app.outdir)
+    builder: Any = app.builder
     return [
-        (name, app.env.doc2path(name, False).replace(os.sep, "/"), _built_path(app, name, out))
+        (
+            name,
+            app.env.doc2path(name, False).replace(os.sep, "/"),
+            Path(builder.get_outfilename(name)).relative_to(app.outdir).as_posix(),
+        )
         for name in sorted(app.env.found_docs)
     ]
-
-
-def _built_path(app: Sphinx, name: str, out: Path) -> str:
-    builder: Any = app.builder
-    return Path(builder.get_outfilename(name)).relative_to(out).as_posix()
 
 
 def _pattern(path: str) -> str:

@@ -119,7 +119,7 @@ def test_no_command_is_imported_before_it_runs(arguments: list[str]) -> None:
         "finally: print(*(name for name in sys.modules if name.startswith('chapterverse')), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", program, *arguments], env=clean(), capture_output=True, text=True)
-    own = {"chapterverse.cli", "chapterverse.cli.messages", "chapterverse.extensions"}
+    own = {"chapterverse.cli", "chapterverse.cli.messages", "chapterverse.extensions", "chapterverse.version"}
     assert {*done.stderr.splitlines()[-1].split()} == {
         "chapterverse",
         "chapterverse.errors",
@@ -137,7 +137,7 @@ for name in sys.argv[1:]:
     with contextlib.suppress(SystemExit):
         main([name, "--help"])
 """
-    names = [name for name in list_commands() if name != "mcp"]
+    names = [*list_commands()]
     done = subprocess.run([sys.executable, "-c", program, *names], env=clean(), capture_output=True, text=True)
     assert done.stderr == ""
     assert re.findall(r"^Usage: -c (\w+)", done.stdout, re.MULTILINE) == names

@@ -12,8 +12,8 @@ import pytest
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.ext.net.fetch import MAX_DOWNLOAD_BYTES
+from chapterverse.ext.sources.entries import ExternalEntry, parse_entries
 from chapterverse.ext.sources.external_sources import collect_external
-from chapterverse.external_entries import ExternalEntry, parse_entries
 from chapterverse.settings import Settings
 from chapterverse.site.check import check
 from cli.shell import BASE, Shell

@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from chapterverse.errors import ChapterVerseError, IndexMissing
+from chapterverse.ext.transfer.export_file import export
 from chapterverse.indexing.sync import index
 from chapterverse.indexing.target import Target
-from chapterverse.indexing.transfer import export
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical, tokens

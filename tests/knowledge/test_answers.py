@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 from api import quill
 from chapterverse.cli import app
+from chapterverse.ext.transfer import export_file
 from chapterverse.filters import EVERYTHING
-from chapterverse.indexing import transfer
 from chapterverse.indexing.apply import publishing
 from chapterverse.model import PAGE
 from chapterverse.settings import Settings
@@ -306,11 +306,13 @@ def test_an_evaluation_takes_entries_for_sections_and_finds_no_memory(tmp_path: 
 @pytest.mark.slow
 def test_the_sites_pages_are_exported_alike_with_and_without_knowledge(tmp_path: Path) -> None:
     def pages(root: Path) -> list[str]:
-        rows = transfer.export(snapshot(root), canonical=True)
+        rows = export_file.export(snapshot(root), canonical=True)
         return [row for row in rows if json.loads(row).get("type") == PAGE]
 
     index(tmp_path / "without")
     write(tmp_path / "with", {"faq/orders.md": ORDERS, "faq/abroad.md": PRIVATE, "memory/a.md": "Zeppelins are red."})
     index(tmp_path / "with")
     assert pages(tmp_path / "with") == pages(tmp_path / "without") != []
-    assert len(list(transfer.export(snapshot(tmp_path / "with"), canonical=True))) == len(pages(tmp_path / "with")) + 4
+    assert (
+        len(list(export_file.export(snapshot(tmp_path / "with"), canonical=True))) == len(pages(tmp_path / "with")) + 4
+    )

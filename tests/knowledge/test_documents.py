@@ -16,7 +16,8 @@ from api import quill
 from chapterverse.cli import app
 from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.ext.sources.markdown_folder import read_markdown_folder
-from chapterverse.indexing import maintenance, sync, transfer
+from chapterverse.ext.transfer import export_file, maintenance
+from chapterverse.indexing import sync
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.status import derive
 from chapterverse.indexing.target import Target
@@ -101,7 +102,7 @@ def test_an_entry_is_a_chunk_word_for_word(tmp_path: Path) -> None:
 
 def test_files_are_edited_renamed_and_deleted_like_pages(tmp_path: Path) -> None:
     index(tmp_path)
-    before = list(transfer.export(target(tmp_path).store.snapshot(quill.SCOPE), canonical=True))
+    before = list(export_file.export(target(tmp_path).store.snapshot(quill.SCOPE), canonical=True))
     write(tmp_path, FILES)
     index(tmp_path)
     assert index(tmp_path)[0].diff.empty
@@ -115,7 +116,7 @@ def test_files_are_edited_renamed_and_deleted_like_pages(tmp_path: Path) -> None
     for path in ("faq/orders.md", "memory/free.md"):
         (folder / path).unlink()
     index(tmp_path)
-    assert list(transfer.export(target(tmp_path).store.snapshot(quill.SCOPE), canonical=True)) == before
+    assert list(export_file.export(target(tmp_path).store.snapshot(quill.SCOPE), canonical=True)) == before
 
 
 @pytest.mark.parametrize(
@@ -245,10 +246,12 @@ def test_one_question_twice_in_a_file_is_one_warning_too(tmp_path: Path) -> None
 def test_an_imported_document_stays(tmp_path: Path) -> None:
     write(tmp_path, FILES)
     index(tmp_path)
-    rows = [json.loads(row) for row in transfer.export(target(tmp_path).store.snapshot(quill.SCOPE), canonical=False)]
+    rows = [
+        json.loads(row) for row in export_file.export(target(tmp_path).store.snapshot(quill.SCOPE), canonical=False)
+    ]
     for row in rows[1:]:
         row["source"] = "import" if row["type"] == MEMORY else row["source"]
-    maintenance.fill(transfer.read_export([json.dumps(row) for row in rows], "x"), target(tmp_path))
+    maintenance.fill(export_file.read_export([json.dumps(row) for row in rows], "x"), target(tmp_path))
     for path in FILES:
         (tmp_path / "docs/knowledge" / path).unlink()
     index(tmp_path)

@@ -16,7 +16,8 @@ from chapterverse.cli import app
 from chapterverse.embedding import Embedder
 from chapterverse.errors import ConfigurationError, InputError, UnreadablePage, UnsafePath
 from chapterverse.ext.sources.markdown_folder import read_markdown_folder
-from chapterverse.indexing import maintenance, sync, transfer
+from chapterverse.ext.transfer import export_file, maintenance
+from chapterverse.indexing import sync
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.status import derive
 from chapterverse.indexing.target import Target
@@ -253,12 +254,12 @@ def test_it_travels_with_an_export(tmp_path: Path) -> None:
     there.mkdir()
     embedder = quill.Terms()
     index(tmp_path, embedder=embedder)
-    lines = list(transfer.export(snapshot(tmp_path), canonical=False))
-    maintenance.fill(transfer.read_export(lines, "file"), target(there, embedder))
+    lines = list(export_file.export(snapshot(tmp_path), canonical=False))
+    maintenance.fill(export_file.read_export(lines, "file"), target(there, embedder))
     assert persona_of(snapshot(there)) == INKY
     head, copied = snapshot(tmp_path).head, snapshot(there).head
     assert (copied.pages, copied.languages, copied.chunks) == (head.pages, head.languages, head.chunks)
-    ways = [list(transfer.export(snapshot(root), canonical=True)) for root in (tmp_path, there)]
+    ways = [list(export_file.export(snapshot(root), canonical=True)) for root in (tmp_path, there)]
     assert ways[0] == ways[1]
     # Reading every file again embeds nothing.
     assert sync.index(sources(tmp_path), target(there, embedder)).embedded == 0

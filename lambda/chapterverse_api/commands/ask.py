@@ -79,7 +79,12 @@ def ask(
             raise typer.BadParameter(
                 "--plan takes a QUESTION, and neither a text, a history, a schema, an entity nor a context."
             )
-        _go_through(service, {"query": question, "page_url": page_url}, as_json)
+        request = without_none({"query": question, "page_url": page_url})
+        if as_json:
+            print_json(load_part("plans")(service, **request))
+        else:
+            read = _prompt if sys.stdin.isatty() else None
+            _print_places(load_part("plan_walk")(service, request, typer.echo, note, read))
         return
     answer = service.answer(
         query=question,
@@ -155,41 +160,9 @@ def serve(
         run(application, listening)
 
 
-def _go_through(service: ServiceSession, request: dict[str, Any], as_json: bool) -> None:
-    """Print a plan; on a terminal one step after the other."""
-    plan_step = load_part("plans")
-    reply = plan_step(service, **without_none(request))
-    if as_json:
-        print_json(reply)
-        return
-    if reply["status"] == "not_in_docs":
-        typer.echo("The documentation describes no steps for this.")
-    else:
-        typer.echo(f"{reply['title']}\n")
-    if not sys.stdin.isatty():
-        for number, step in enumerate((s for s in reply["plan"] if s["text"]), 1):
-            _print_step(number, step)
-    number = 0
-    while sys.stdin.isatty() and (step := reply["step"]):
-        number += 1
-        for result in reply["results"]:
-            typer.echo(f"{result['name']}: {result['text']}\n")
-        _print_step(number, step)
-        reader_input = typer.prompt("", prompt_suffix="> ", default="", show_default=False)
-        try:
-            reply = plan_step(service, **without_none({"state": reply["state"], "input": reader_input or None}))
-        except InputError as error:
-            number -= 1
-            note(error)
-    _print_places(reply["sources"] or reply["nearest"])
-
-
-def _print_step(number: int, step: dict[str, Any]) -> None:
-    cited = "".join(f" [{i}]" for i in step["citations"])
-    typer.echo(f"{number}. {step['text']}{cited}")
-    for at, choice in enumerate(step["options"], 1):
-        typer.echo(f"   {at}) {choice['label']}")
-    typer.echo("")
+def _prompt() -> str:
+    text: str = typer.prompt("", prompt_suffix="> ", default="", show_default=False)
+    return text
 
 
 class _Row(NamedTuple):

@@ -4,30 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
-from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Unpack
-from urllib.parse import quote, urljoin
 
 import typer
 
 from chapterverse.cli import parameters
-from chapterverse.cli.messages import note, progress_bar, warn
+from chapterverse.cli.messages import LOG, note, progress_bar, warn
 from chapterverse.cli.parameters import argument, option, print_json, project_options, settings_from, switch
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexMissing, InputError
 from chapterverse.extensions import load, load_part
-from chapterverse.external_entries import is_web_address, parse_entries
 from chapterverse.indexing import publish_policy, sync
 from chapterverse.indexing import status as states
-from chapterverse.indexing.diff import keep_all
 from chapterverse.indexing.known_address import read_known_site
-from chapterverse.indexing.plugins.index_run import collect_external
+from chapterverse.indexing.plugins.index_run import index_site
 from chapterverse.indexing.report import Report
-from chapterverse.indexing.target import Target
 from chapterverse.knowledge.folder import Documents
 from chapterverse.knowledge.questions import entry_id
 from chapterverse.ledger import open_ledger
@@ -35,12 +28,10 @@ from chapterverse.model import FAQ, Head, Scope, slug
 from chapterverse.readers.built_site import read_site
 from chapterverse.readers.site_generator import SiteGenerator
 from chapterverse.readers.site_pages import SitePages
-from chapterverse.readers.urls import clean_base, parse_base_url
+from chapterverse.readers.urls import clean_base, is_web_address
 from chapterverse.settings import Settings
 from chapterverse.site import starters
 from chapterverse.store import Snapshot, only_head, open_store
-
-_CHUNK_TOKENS = re.compile(r"\bchunks/(\d+)/")
 
 PersonaOption = Annotated[
     str | None,
@@ -89,21 +80,24 @@ def index(
         base_url=base_url,
         persona=persona,
         knowledge=knowledge,
-        also=parse_entries(also, Path()) if also else None,
+        also=load_part("also_entries")(also, Path()) if also else None,
     )
     if not dry_run:
         publish_policy.require_permission(settings)
-    run = sync.preview if dry_run else sync.index
     if is_web_address(path) or Path(path).is_file():
         if source or exclude or include or persona or knowledge or also:
             raise InputError("One file or address takes no option of a folder, such as --source or --exclude.")
-        result = _add(path, settings, run)
+        result = load_part("single_source")(path, settings, sync.preview if dry_run else sync.index)
     else:
         reading, documents = _read(Path(path), slugs if source else None, settings, include, exclude)
-        result = _index_site(reading, documents, settings, run)
+        result = _index_site(reading, documents, settings, dry_run=dry_run)
         if not dry_run and (file := Path(path, starters.PATH)).is_file():
             starters.write(file, settings.override(publish=True), reading.base_url, warn)
-    _print(result, dry_run=dry_run, as_json=as_json)
+    for line in result.diff_lines() if dry_run else ():
+        note(line)
+    note(f"{'Would index' if dry_run else 'Indexed'} {result}")
+    if as_json:
+        print_json({**result.to_json(), "plan": result.diff_json()} if dry_run else result.to_json())
 
 
 def _read(
@@ -121,67 +115,24 @@ def _read(
     return read_known_site(folder, settings, *patterns, read), documents
 
 
-def _index_site(reading: SitePages, documents: Documents, settings: Settings, run: Callable[..., Report]) -> Report:
-    """Make the index hold these pages, their documents and the entries of `--also`, and nothing else."""
-    document_sources, warnings = documents.sources(reading.sources, reading.base_url)
-    external = collect_external(settings, reading.sources, reading.base_url, documents.docs)
+def _index_site(reading: SitePages, documents: Documents, settings: Settings, *, dry_run: bool) -> Report:
     scope, other_sites = site_scope(settings, reading)
-    tokens, workers = project_options().chunk_tokens, min(4, os.cpu_count() or 1)
-    target = Target.open(settings, scope, reading.base_url, tokens, workers)
-    with progress_bar() as report:
-        result = run((*reading.sources, *document_sources, *external.sources), target, report, external.keep)
+    result = index_site(
+        reading,
+        settings.override(site=scope.site),
+        project_options().chunk_tokens,
+        documents,
+        LOG,
+        dry_run=dry_run,
+        workers=min(4, os.cpu_count() or 1),
+        bar=progress_bar,
+    )
     if other_sites:
         warn(
             f"the store holds {', '.join(sorted(other_sites))} too. If that is this site at another address, "
             "index it with --site; from now on every command needs --site."
         )
-    result = result.after((*reading.warnings, *warnings, *external.warnings), {**reading.left_out, **external.left_out})
-    for line in result.left_out_lines():
-        note(line)
     return result
-
-
-def _add(place: str, settings: Settings, run: Callable[..., Report]) -> Report:
-    """Add one file or address to an index, or begin one with it; everything else in the index stays.
-
-    Raises:
-        InputError: it can't be read, or the index was made with another release or embedder.
-    """
-    heads = open_store(settings).heads()
-    head = only_head(heads, settings.site, settings.docs_version) if heads else None
-    file = None if is_web_address(place) else Path(place)
-    base_url = head.base_url if head else parse_base_url(settings.base_url or ("" if file else urljoin(place, "/")))
-    if not base_url:
-        raise InputError("A file doesn't say where it is published: pass --base-url.")
-    scope = head.scope if head else Scope(settings.site or slug(base_url), settings.docs_version or "")
-    (entry,) = parse_entries([str(file.absolute()) if file else place], file.parent if file else Path())
-    if file:
-        published = parse_base_url(settings.base_url) or base_url
-        name = file.name if file.is_absolute() else file.as_posix()
-        entry = replace(entry, name=name, url=urljoin(published, quote(file.name)))
-        note(f"{place} is cited at {entry.url}; --base-url names another folder.")
-    external = collect_external(settings.override(also=(entry,)), (), base_url, None)
-    # Chunks of another size would change in the next run.
-    tokens = _CHUNK_TOKENS.search(head.pipeline) if head else None
-    target = Target.open(settings, scope, base_url, *([int(tokens[1])] if tokens else []))
-    if head and not target.matches(head):
-        raise InputError("The index was made by another release or embedder: index the whole site first.")
-    if not external.sources:
-        raise InputError(next(iter(external.warnings), f"{place} holds nothing to index."))
-    with progress_bar() as report:
-        result = run(external.sources, target, report, keep_all)
-    note(f"{place} stays until the next run for the site; --also or the option `also` keeps it.")
-    return result.after(external.warnings, external.left_out)
-
-
-def _print(result: Report, *, dry_run: bool, as_json: bool) -> None:
-    for warning in result.warnings:
-        warn(warning)
-    for line in result.diff_lines() if dry_run else ():
-        note(line)
-    note(f"{'Would index' if dry_run else 'Indexed'} {result}")
-    if as_json:
-        print_json({**result.to_json(), "plan": result.diff_json()} if dry_run else result.to_json())
 
 
 def status(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from enum import IntEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,15 +28,13 @@ def choose(level: Level) -> None:
     _level = level
 
 
-def _choice(level: Level, short: str, text: str) -> typer.models.OptionInfo:
+def _choice(level: Level, short: str, text: str) -> Any:
     def take(value: bool) -> None:
         if value:
             choose(level)
 
-    option: typer.models.OptionInfo = typer.Option(
-        short, f"--{level.name.lower()}", help=text, callback=take, expose_value=False, is_eager=True
-    )
-    return option
+    name = f"--{level.name.lower()}"
+    return typer.Option(short, name, help=text, callback=take, expose_value=False, is_eager=True)
 
 
 #: Options of every command, before its name and after it. Their callbacks take the values.
@@ -70,3 +68,15 @@ def progress_bar() -> Iterator[progress.Progress]:
         return
     with progress.bar() as report:
         yield report
+
+
+class _Log:
+    """The messages of an index run, for what writes them to a generator's log too."""
+
+    info, warning = staticmethod(note), staticmethod(warn)
+
+    def debug(self, message: object, *, exc_info: bool) -> None:
+        """Leave out what only the log of a generator written in Python has room for."""
+
+
+LOG = _Log()

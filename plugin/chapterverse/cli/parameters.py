@@ -62,10 +62,6 @@ Include = Annotated[
         metavar="GLOB",
     ),
 ]
-Questions = Annotated[Path, typer.Argument(help="File of questions, one JSON object a line.", metavar="QUESTIONS")]
-QuestionsBaseUrl = Annotated[
-    str | None, typer.Option("--base-url", help="Address of the site in QUESTIONS, if the index has another.")
-]
 SiteDir = Annotated[Path, typer.Argument(help="A built site.", metavar="SITE_DIR")]
 BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Address of the site, if its pages don't state it.")]
 History = Annotated[

@@ -38,13 +38,7 @@ ConfigOption = Annotated[
 QuestionsVersionOption = Annotated[str | None, typer.Option("--docs-version", help="Docs version of these pages.")]
 
 
-class FailOn(StrEnum):
-    """The lowest rank of a finding that fails a check."""
-
-    error = "error"
-    warning = "warning"
-    note = "note"
-    never = "never"
+FailOn = StrEnum("FailOn", ["error", "warning", "note", "never"])
 
 
 def widget(
@@ -101,19 +95,15 @@ def inject(
     }
     stated = {name: value for name, value in flags.items() if value is not None}
     options = replace(AgentOptions.of(project.agents), **stated)
-    agents, reading, problem = None, None, tuple[str, ...]()
-    try:
-        reading = read_known_site(site_dir, settings, include or project.include, exclude or project.exclude)
-        agents = open_agent_files(site_dir, options, settings, reading)
-    except (InputError, ConfigurationError) as error:
-        problem = (f"No files for agents were written: {error}",) if options.any else ()
+    patterns = include or project.include, exclude or project.exclude
+    agents, reading, problems = open_agent_files(site_dir, options, settings, *patterns)
     with progress_bar() as report:
         result = inject_into(site_dir, files, report, agents, reading)
     if result.changed or result.unchanged:
         # Nothing is published, so a remote store too is read.
         readable = settings.override(publish=True)
         starters.write(site_dir / starters.PATH, readable, reading.base_url if reading else "", warn)
-    result = replace(result, warnings=result.warnings + problem)
+    result = replace(result, warnings=result.warnings + problems)
     for warning in result.warnings:
         warn(warning)
     if as_json:
@@ -184,12 +174,21 @@ def _check_kinds(kinds: Iterable[str]) -> None:
             raise typer.BadParameter(f"There is no kind of finding {kind[:60]!a}: the nearest is {nearest}.")
 
 
-def open_agent_files(site: Path, options: AgentOptions, settings: Settings, reading: SitePages) -> AgentFiles:
-    """Return what writes the files for agents, with the name and description of the site's first page."""
+def open_agent_files(
+    site: Path, options: AgentOptions, settings: Settings, include: Iterable[str], exclude: Iterable[str]
+) -> tuple[AgentFiles | None, SitePages | None, tuple[str, ...]]:
+    """Return what writes the files for agents, with the name and description of the site's first page, and the pages.
+
+    Without an address both are None, and the sentence says so.
+    """
+    try:
+        reading = read_known_site(site, settings, include, exclude)
+    except (InputError, ConfigurationError) as error:
+        return None, None, (f"No files for agents were written: {error}",) if options.any else ()
     home = built_page(site, "index.html", reading.base_url, reading.parts.get("index.html"))
     name = home.name if home and home.name else reading.site
     about = home.description if home else ""
-    return AgentFiles.open(site, options, settings, name, reading.base_url, about)
+    return AgentFiles.open(site, options, settings, name, reading.base_url, about), reading, ()
 
 
 def _files(settings: Settings, title: str | None, config: Path | None, more: Mapping[str, str]) -> dict[str, bytes]:

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from chapterverse.errors import IndexMissing
-from chapterverse.external_entries import is_web_address
 from chapterverse.indexing.target import row_pipeline
 from chapterverse.ledger import IMPORTED, Ledger, LedgerRow, rows_of
 from chapterverse.model import PAGE, Chunk, Head, Scope, Source
+from chapterverse.readers.urls import is_web_address
 from chapterverse.store import Store
 
 #: Attempts to read a head and a ledger that match.

@@ -112,3 +112,8 @@ def site_base(urls: Collection[str], files: Iterable[str]) -> str | None:
     hits = {base: sum(any(base + path in addresses for path in p) for p in paths) for base in bases if clean_url(base)}
     best = max(hits, key=hits.__getitem__, default=None)
     return best if best and hits[best] else None
+
+
+def is_web_address(text: str) -> bool:
+    """Return whether a text is an address of the web and no path."""
+    return text.lower().startswith(("https://", "http://"))

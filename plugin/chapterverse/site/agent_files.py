@@ -11,7 +11,7 @@ import functools
 import logging
 import os
 import posixpath
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -184,7 +184,7 @@ class AgentFiles:
                 self._write(SKILL_INDEX, index)
         removed = self._remove_earlier() if remove else 0
         self.cache.finish()
-        return AgentFilesResult(self._written, removed, tuple(self._warnings), tuple(_warn_of_foreign(self._foreign)))
+        return AgentFilesResult(self._written, removed, tuple(self._warnings), _warn_of_foreign(self._foreign))
 
     def _markdown(self, path: str, page_digest: str, read: Callable[[], BuiltPage]) -> PageFile | None:
         """Return the Markdown of a page, as an earlier build kept it if it is the same page; None with a warning."""
@@ -310,11 +310,10 @@ def _is_our_index(site: Path) -> bool:
     )
 
 
-def _warn_of_foreign(paths: list[str]) -> Iterator[str]:
-    if paths:
-        more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
-        are, them = ("are", "they") if more else ("is", "it")
-        yield (
-            f"{paths[0]}{more} {are} there already and not made by Chapter & Verse, so {them} stayed: set `overwrite` "
-            f"to replace what is there."
-        )
+def _warn_of_foreign(paths: list[str]) -> tuple[str, ...]:
+    if not paths:
+        return ()
+    more = f" and {len(paths) - 1:,} more" if len(paths) > 1 else ""
+    are, them = ("are", "they") if more else ("is", "it")
+    says = f"{paths[0]}{more} {are} there already and not made by Chapter & Verse, so {them} stayed"
+    return (f"{says}: set `overwrite` to replace what is there.",)

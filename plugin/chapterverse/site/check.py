@@ -23,7 +23,6 @@ from chapterverse.errors import (
     UnreadablePage,
     UnsafePath,
 )
-from chapterverse.indexing import maintenance
 from chapterverse.indexing.known_address import read_known_site
 from chapterverse.indexing.status import State
 from chapterverse.page_globs import PageGlobs
@@ -37,7 +36,7 @@ from chapterverse.readers.urls import clean_url, read_sitemap
 from chapterverse.settings import Settings
 from chapterverse.site import secret_scan
 from chapterverse.site.findings import Findings
-from chapterverse.site.index_check import IndexedPages, open_index
+from chapterverse.site.index_check import IndexedPages, no_pages_of, open_index
 from chapterverse.site.links import NOWHERE, InternalLinks, Places, has, read_redirects
 from chapterverse.site.page import Inspection, has_text, inspect, read_ids
 from chapterverse.site.tags import Launcher
@@ -157,7 +156,7 @@ class _Check:
             return
         self.findings.way = self.index.way
         for head in self.index.deleted:
-            self.findings.add("old_version", "", maintenance.no_pages_of(head))
+            self.findings.add("old_version", "", no_pages_of(head))
         if base and self.index.base != base:
             self.findings.add("other_address", "", f"The index cites {self.index.base}, and the site is at {base}.")
 

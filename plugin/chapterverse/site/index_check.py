@@ -7,6 +7,7 @@ words differ from those of its chunks.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -111,6 +112,15 @@ def open_index(settings: Settings, base: str, sources: Collection[Source]) -> In
         outdated |= {f.file_path: f.state for f in files if f.state != "Indexed" and f.file_path not in extra}
     index.outdated = outdated
     return index
+
+
+def no_pages_of(head: Head) -> str:
+    """Return the sentence about a docs version whose pages are gone from its site."""
+    command = f"chapterverse unpublish --site {shlex.quote(head.site)} --docs-version {shlex.quote(head.version)}"
+    return (
+        f"The store holds the docs version {head.version!r}, and the site has no page of it: if it is gone, run "
+        f"`{command}`."
+    )
 
 
 def _head(heads: Sequence[Head], settings: Settings, base: str) -> Head:

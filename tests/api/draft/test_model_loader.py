@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -62,6 +64,18 @@ def test_readers_get_quotes_until_the_model_is_loaded(index: Path, cold: ColdMod
     while (answer := quill.ask(service, QUESTION)).degraded_reason == LOADING and time.monotonic() < until:
         time.sleep(0.01)
     assert answer.response == TEXT.replace(" [1]", "")
+
+
+def test_a_process_without_such_a_model_loads_nothing_of_the_room() -> None:
+    program = (
+        "import sys\nfrom chapterverse.settings import Settings\n"
+        "from chapterverse_api.service_loader import ServiceLoader\n"
+        "ServiceLoader(Settings(generator=sys.argv[1])).load_models()()\n"
+        "print('chapterverse_api.ext.openai.model_loader' in sys.modules)"
+    )
+    for generator, is_loaded in (("extractive", "False"), ("cohere", "False"), ("openai:m", "True")):
+        done = subprocess.run([sys.executable, "-c", program, generator], capture_output=True, text=True)
+        assert (done.stdout.strip(), done.stderr) == (is_loaded, "")
 
 
 def test_a_server_of_others_is_not_asked() -> None:

@@ -1,4 +1,4 @@
-"""Command `mcp`: serves the Model Context Protocol on standard input and output, a message a line.
+"""Serves the Model Context Protocol on standard input and output, a message a line.
 
 Requests are answered in parallel, and in any order. A line that is no request gets an error of the protocol. After the
 end of the input, open requests are still answered, which takes no longer than an answer does.
@@ -7,13 +7,11 @@ end of the input, open requests are still answered, which takes no longer than a
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
-from typing import Any, BinaryIO, Unpack
+from typing import Any, BinaryIO
 
-from chapterverse.cli.parameters import ServiceFlags, settings_from
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.ext.agents.mcp.messages import INVALID_REQUEST, Id, McpCall, McpError, read_call, read_id
 from chapterverse_api.ext.agents.mcp.protocol import answer
@@ -24,17 +22,6 @@ from chapterverse_api.request_limits import MAX_BODY_BYTES
 from chapterverse_api.service import Service
 
 _THREADS = 4
-
-
-def mcp(**flags: Unpack[ServiceFlags]) -> None:
-    """Answer a program over the Model Context Protocol.
-
-    The program starts this command and uses its standard input and output. The log goes to standard error.
-    """
-    service = Service.open(settings_from(**flags))
-    # Only messages may go to standard output, so a library's prints are redirected.
-    out, sys.stdout = sys.stdout.buffer, sys.stderr
-    serve(service, sys.stdin.buffer, out)
 
 
 def serve(service: Service, read: BinaryIO, write: BinaryIO) -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import typer
 
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, progress_bar
-from chapterverse.cli.parameters import option, print_json, settings_from, switch
+from chapterverse.cli.parameters import argument, option, print_json, settings_from, switch
 from chapterverse.indexing import publish_policy
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Head
 from chapterverse.store import open_store
+from chapterverse_api.ext.evaluation.eval_command import QuestionsBaseUrl
 from chapterverse_api.ext.evaluation.questions import read_judged
 from chapterverse_api.ext.evaluation.session import EvaluationSession
 
@@ -24,12 +26,12 @@ if TYPE_CHECKING:
 
 
 def calibrate(
-    questions: parameters.Questions,
+    questions: Path = argument("File of questions, one JSON object a line.", "QUESTIONS", default=...),
     most_false: float = option(
         "Largest share of answerable questions to refuse.", name="--max-false-refusals", default=0.08, min=0, max=0.5
     ),
     dry_run: bool = switch("--dry-run", "Print the result and store nothing."),
-    base_url: parameters.QuestionsBaseUrl = None,
+    base_url: QuestionsBaseUrl = None,
     ledger: parameters.Ledger = None,
     embedder: parameters.Embedder = None,
     as_json: parameters.Json = False,

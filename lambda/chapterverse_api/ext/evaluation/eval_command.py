@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Unpack
+from typing import Annotated, Unpack
 
 import typer
 
@@ -11,6 +11,11 @@ from chapterverse.cli import parameters
 from chapterverse.cli.parameters import argument, option, settings_from, switch
 from chapterverse.errors import InputError
 from chapterverse.extensions import load
+
+#: An option of `calibrate` too.
+QuestionsBaseUrl = Annotated[
+    str | None, typer.Option("--base-url", help="Address of the site in QUESTIONS, if the index has another.")
+]
 
 
 def eval_(
@@ -27,7 +32,7 @@ def eval_(
     build: str | None = option("Builds and indexes a git ref.", "COMMAND"),
     most_lost: int | None = option("Exit with 3 if more answers are lost.", "NUMBER", name="--max-lost", min=0),
     markdown: Path | None = option("Write a comment for a pull request.", "FILE.md"),
-    base_url: parameters.QuestionsBaseUrl = None,
+    base_url: QuestionsBaseUrl = None,
     as_json: parameters.Json = False,
     **flags: Unpack[parameters.ServiceFlags],
 ) -> None:

@@ -10,12 +10,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Event, Lock, Thread, Timer
+from typing import TYPE_CHECKING
 
-from chapterverse.errors import ModelLoading, ProviderError
+from chapterverse.errors import ChapterVerseError, ModelLoading, ProviderError
 from chapterverse_api.deadline import Deadline
 
+# The thread opens the service; this module is loaded when the process starts.
+if TYPE_CHECKING:
+    from chapterverse_api.draft import protocols
+    from chapterverse_api.service import Service
+
+#: Seconds after the start until models are loaded.
+_START_PAUSE_SECONDS = 5.0
 #: Seconds that a model may take to be loaded.
 _LOADING_SECONDS = 900.0
 #: Seconds between two requests to a server that says that it is still loading.
@@ -27,6 +35,29 @@ _IDLE_SECONDS = 240.0
 _READER_SECONDS, _SLOW_SECONDS, _COLD_SECONDS = 4.0, 2.0, 10.0
 #: Seconds after which it is seen that a reader left.
 _STEP_SECONDS = 0.1
+
+
+def load_models(open_service: Callable[[], Service]) -> Callable[[], None]:
+    """Load the service's models in the background; return what ends that."""
+    stopping = Event()
+    loaders: list[protocols.ModelLoader] = []
+
+    def load() -> None:
+        # What is wrong is told at the first question.
+        with suppress(ChapterVerseError):
+            loaders.extend(open_service().resources.models.open_loaders())
+        # A question that comes first loads the model itself.
+        if not stopping.wait(_START_PAUSE_SECONDS):
+            for loader in loaders:
+                loader.start_if_cold()
+
+    def stop() -> None:
+        stopping.set()
+        for loader in loaders:
+            loader.stop()
+
+    Thread(target=load, name="chapterverse-models", daemon=True).start()
+    return stop
 
 
 class ModelLoader:

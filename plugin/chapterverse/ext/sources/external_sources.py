@@ -23,14 +23,14 @@ from chapterverse.errors import FetchFailed, UnreadablePage
 from chapterverse.ext.net.fetch import FETCH_SECONDS, MAX_DOWNLOAD_BYTES
 from chapterverse.ext.net.messages import DamagedBody, unpack_body
 from chapterverse.ext.sources.downloads import Downloads, StoredDownload
+from chapterverse.ext.sources.entries import ExternalEntry, require_file
 from chapterverse.ext.sources.external import Media, asks_not_to_be_indexed, read_external
-from chapterverse.external_entries import ExternalEntry, is_web_address, require_file
 from chapterverse.indexing.diff import ExternalSources
 from chapterverse.model import PAGE, Page, Source, main_language
 from chapterverse.page_kinds import OPTED_OUT
 from chapterverse.readers.folder import read_page
 from chapterverse.readers.site_pages import require_unchanged
-from chapterverse.readers.urls import SAFE, read_locations
+from chapterverse.readers.urls import SAFE, is_web_address, read_locations
 from chapterverse.settings import Settings
 
 #: Most pages of one sitemap, and seconds for all fetches of a build.

@@ -5,8 +5,8 @@ What writes an index is imported inside functions, so a build that changes nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol
 
 from chapterverse import progress
@@ -14,12 +14,12 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError, Publishin
 from chapterverse.extensions import load_part
 from chapterverse.indexing.publish_policy import explain_no_address, explain_withheld, require_permission
 from chapterverse.knowledge.folder import Documents
-from chapterverse.model import Scope, Source
+from chapterverse.model import Scope
 from chapterverse.settings import Settings
 
 if TYPE_CHECKING:
-    from chapterverse.indexing.diff import ExternalSources, Keep
     from chapterverse.indexing.report import Report
+    from chapterverse.progress import Progress
     from chapterverse.readers.site_pages import SitePages
 
 
@@ -64,28 +64,18 @@ def try_to_index(update: Callable[[], None], log: Log, strict: bool, prefix: str
 
 
 def update_index(reading: SitePages, settings: Settings, chunk_tokens: int, documents: Documents, log: Log) -> None:
-    """Make the index hold exactly these pages, the documents and the sources beyond the site, and log the result.
+    """Index a site as `index_site` does, and log the result; then ask readers' questions again if the settings say so.
 
     Raises:
         ConfigurationError: the site has no address, or an option is invalid.
         ChapterVerseError: as in `sync.index`; the index stays as it was.
     """
-    for warning in reading.warnings:
-        log.warning(warning)
-    base_url, sources, warnings = reading.base_url, [*reading.sources], list[str]()
-    if base_url:
-        more, warnings = documents.sources(reading.sources, base_url)
-        sources += more
-    external = collect_external(settings, reading.sources, base_url, documents.docs)
-    for warning in (*warnings, *external.warnings):
-        log.warning(warning)
-    report = _index_sources([*sources, *external.sources], settings, base_url, chunk_tokens, external.keep)
-    report = report.after((), reading.left_out)
-    for warning in report.warnings:
-        log.warning(warning)
-    for line in report.left_out_lines():
-        log.info(line)
-    log.info(f"Indexed {report}")
+    require_permission(settings)
+    if not reading.base_url:
+        raise ConfigurationError(explain_no_address())
+    if settings.secrets_arn:
+        settings = load_part("secrets_arn")(settings, log.warning)
+    log.info(f"Indexed {index_site(reading, settings, chunk_tokens, documents, log)}")
     if settings.report:
         try:
             load_part("report")(settings, log)
@@ -93,31 +83,42 @@ def update_index(reading: SitePages, settings: Settings, chunk_tokens: int, docu
             log.warning(f"The report was not made: {explain_error(error)}")
 
 
-def collect_external(settings: Settings, pages: Iterable[Source], base_url: str, docs: Path | None) -> ExternalSources:
-    """Return the sources of `settings.also`, of a site with an address; raises as the room that finds them."""
-    from chapterverse.indexing.diff import ExternalSources
-
-    if not settings.also or not base_url:
-        return ExternalSources()
-    found: ExternalSources = load_part("also")(settings, pages, base_url, docs)
-    return found
-
-
-def _index_sources(
-    sources: Sequence[Source], settings: Settings, base_url: str | None, chunk_tokens: int, keep: Keep
+def index_site(
+    reading: SitePages,
+    settings: Settings,
+    chunk_tokens: int,
+    documents: Documents,
+    log: Log,
+    *,
+    dry_run: bool = False,
+    workers: int = 1,
+    bar: Callable[[], AbstractContextManager[Progress]] = progress.bar,
 ) -> Report:
+    """Make the index hold exactly these pages, the documents and the sources beyond the site; log what is left out.
+
+    Raises as `Target.open` and `sync.index`.
+    """
     from chapterverse.indexing import sync
+    from chapterverse.indexing.diff import ExternalSources
     from chapterverse.indexing.target import Target
 
-    require_permission(settings)
-    if not base_url:
-        raise ConfigurationError(explain_no_address())
-    warnings: list[str] = []
-    if settings.secrets_arn:
-        settings = load_part("secrets_arn")(settings, warnings.append)
-    target = Target.open(settings, Scope(settings.site, settings.docs_version or ""), base_url, chunk_tokens)
-    with progress.bar() as bar:
-        return sync.index(sources, target, bar, keep).after(warnings, {})
+    more, warnings = documents.sources(reading.sources, reading.base_url)
+    external = ExternalSources()
+    if settings.also:
+        external = load_part("also")(settings, reading.sources, reading.base_url, documents.docs)
+    before = (*reading.warnings, *warnings, *external.warnings)
+    for warning in before:
+        log.warning(warning)
+    scope, run = Scope(settings.site, settings.docs_version or ""), sync.preview if dry_run else sync.index
+    target = Target.open(settings, scope, reading.base_url, chunk_tokens, workers)
+    with bar() as tell:
+        report = run((*reading.sources, *more, *external.sources), target, tell, external.keep)
+    for warning in report.warnings:
+        log.warning(warning)
+    report = report.after(before, {**reading.left_out, **external.left_out})
+    for line in report.left_out_lines():
+        log.info(line)
+    return report
 
 
 def explain_error(error: Exception) -> str:

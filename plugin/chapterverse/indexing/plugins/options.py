@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.external_entries import parse_entries
+from chapterverse.extensions import load_part
 from chapterverse.model import CHUNK_TOKENS, slug
 from chapterverse.settings import DEFAULT_STORE, Settings, document_options
 from chapterverse.widget.endpoint import clean_endpoint
@@ -71,7 +71,7 @@ class Options:
         """
         chosen = {name: value for name in _OVERRIDES if (value := getattr(self, name)) is not None}
         below = {**self.below, **chosen, **document_options(self.documents)}
-        also = parse_entries(self.also, root) if self.also else None
+        also = load_part("also_entries")(self.also, root) if self.also else None
         settings = Settings.from_environment(below=below, also=also, docs_version=version)
         endpoint = clean_endpoint(settings.endpoint) if settings.endpoint else None
         settings = settings.override(

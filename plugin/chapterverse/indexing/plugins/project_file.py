@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from chapterverse.errors import ConfigurationError, InputError
-from chapterverse.external_entries import parse_entries
+from chapterverse.extensions import load_part
 from chapterverse.indexing.plugins.options import (
     OPTIONS,
     Options,
@@ -51,11 +51,14 @@ class ProjectFile:
     Attributes:
         values: the values of the file, by name.
         settings: those of settings, checked, with paths that don't depend on the working directory.
+        table: the keys down to `values` in `text`.
     """
 
     path: Path = Path()
     values: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
+    table: tuple[str, ...] = ()
 
     @classmethod
     def find(cls, folder: Path) -> ProjectFile:
@@ -65,9 +68,8 @@ class ProjectFile:
             ConfigurationError: it is no TOML, or a value in it can't be used.
         """
         files = ((place / name, table) for place in _folders(folder.resolve()) for name, table in _FILES.items())
-        drafts = (_Draft.read(file, table) for file, table in files if file.is_file())
-        draft = next(filter(None, drafts), None)
-        return cls(draft.path, draft.values, draft.settings()) if draft else cls()
+        found = next(filter(None, (cls._read(file, table) for file, table in files if file.is_file())), cls())
+        return replace(found, settings=found._check())
 
     def options(self, values: Mapping[str, Any]) -> Options:
         """Return the options of a generator's configuration, completed by this file."""
@@ -76,36 +78,8 @@ class ProjectFile:
         stated = {name: value for name, value in values.items() if value is not None}
         return replace(Options.of(_merge(own, stated)), below=self.settings)
 
-
-def complete(
-    values: Mapping[str, Any], folder: Path, by: str, tell: Callable[[str], object], base_url: str | None = None
-) -> Options:
-    """Return the options of a generator's configuration, completed by the project's file; tell what it overrides.
-
-    Raises:
-        ConfigurationError: either can't be used.
-    """
-    file, stated = ProjectFile.find(folder), {**values, "base_url": base_url or None}
-    if names := list(_overridden(file.values, stated)):
-        tell(f"{by} overrides {', '.join(names)} of {file.path.name}.")
-    return file.options(values)
-
-
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """A file whose values are still to be checked.
-
-    Attributes:
-        table: the keys down to `values`.
-    """
-
-    path: Path
-    text: str
-    table: tuple[str, ...]
-    values: Mapping[str, Any]
-
     @classmethod
-    def read(cls, file: Path, table: tuple[str, ...]) -> _Draft | None:
+    def _read(cls, file: Path, table: tuple[str, ...]) -> ProjectFile | None:
         """Read our table; None if the file has none."""
         try:
             text = file.read_text("utf-8-sig")
@@ -125,9 +99,9 @@ class _Draft:
         # A number for what is a text because it may also be "off".
         numbers = {n for n, v in values.items() if type(v) in (int, float) and str(_default(n)).isdigit()}
         values |= {name: str(values[name]) for name in numbers}
-        return cls(file, text, table, values) if values or not table else None
+        return cls(file, values, text=text, table=table) if values or not table else None
 
-    def settings(self) -> dict[str, Any]:
+    def _check(self) -> dict[str, Any]:
         """Check every value, and return those of settings."""
         for name, value in self.values.items():
             unknown = explain_unknown_options([name], _KNOWN).get(name)
@@ -142,7 +116,9 @@ class _Draft:
             kind, _, place = settings.get(name, "").partition(":")
             settings |= {name: f"sqlite:{root / place}"} if kind == "sqlite" and place else {}
         settings |= self._read_option("documents", document_options)
-        settings |= self._read_option("also", lambda also: {"also": parse_entries(also, root, must_exist=False)})
+        settings |= self._read_option(
+            "also", lambda also: {"also": load_part("also_entries")(also, root, must_exist=False)}
+        )
         for name, check in _CHECKS.items():
             self._read_option(name, check)
         try:
@@ -162,6 +138,20 @@ class _Draft:
 
     def _error(self, sentence: str, *keys: str) -> ConfigurationError:
         return ConfigurationError(f"{self.path.name} line {_line((*self.table, *keys), self.text)}: {sentence}")
+
+
+def complete(
+    values: Mapping[str, Any], folder: Path, by: str, tell: Callable[[str], object], base_url: str | None = None
+) -> Options:
+    """Return the options of a generator's configuration, completed by the project's file; tell what it overrides.
+
+    Raises:
+        ConfigurationError: either can't be used.
+    """
+    file, stated = ProjectFile.find(folder), {**values, "base_url": base_url or None}
+    if names := list(_overridden(file.values, stated)):
+        tell(f"{by} overrides {', '.join(names)} of {file.path.name}.")
+    return file.options(values)
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from chapterverse.errors import ConfigurationError, IndexMissing, InputError
-from chapterverse.indexing import maintenance, transfer
+from chapterverse.ext.transfer.export_file import read_export
+from chapterverse.ext.transfer.maintenance import fill
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import EmbedderCard, Head, Scope
@@ -78,14 +79,14 @@ def _scope(settings: Settings, head: Head, base: str) -> dict[str, str]:
 def _import(file: Path, settings: Settings, head: Head, report: Progress) -> None:
     try:
         with file.open(encoding="utf-8") as lines:
-            exported = transfer.read_export(lines, str(file))
+            exported = read_export(lines, str(file))
     except UnicodeDecodeError:
         raise InputError(f"{file} is no UTF-8 text: write one with `chapterverse export`.") from None
     # A canonical file doesn't name its site; that its chunks are of this one is checked by their ids.
     scope = exported.head.scope if exported.head else Scope(head.site, head.version)
     card = exported.head.embedder if exported.head else head.embedder if exported.size else EmbedderCard()
     target = Target(scope, open_store(settings), open_ledger(settings), base_url=exported.base_url, made_by=card)
-    maintenance.fill(exported, target, report)
+    fill(exported, target, report)
 
 
 def _commit(ref: str) -> str:

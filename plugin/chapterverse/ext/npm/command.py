@@ -20,17 +20,17 @@ import yaml
 from chapterverse import local_server
 from chapterverse.cli import parameters
 from chapterverse.cli.index import site_scope
-from chapterverse.cli.messages import note, warn
+from chapterverse.cli.messages import LOG, note, warn
 from chapterverse.cli.parameters import option, with_secrets
 from chapterverse.cli.site import open_agent_files
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
+from chapterverse.ext.transfer.maintenance import unpublish
 from chapterverse.extensions import load, load_part
-from chapterverse.indexing import maintenance
 from chapterverse.indexing.known_address import read_known_site
-from chapterverse.indexing.plugins.index_run import explain_error, try_to_index, update_index
+from chapterverse.indexing.plugins.index_run import explain_error, is_to_index, try_to_index, update_index
 from chapterverse.indexing.plugins.options import Options
 from chapterverse.indexing.plugins.project_file import complete
-from chapterverse.indexing.publish_policy import explain_withheld, list_problems
+from chapterverse.indexing.publish_policy import list_problems
 from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Source
@@ -39,6 +39,7 @@ from chapterverse.readers.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site import starters
 from chapterverse.site.delivery import deliver
+from chapterverse.site.index_check import no_pages_of
 from chapterverse.site.inject import inject
 from chapterverse.site.overview import AgentOptions
 from chapterverse.store import open_store
@@ -47,15 +48,6 @@ from chapterverse.version import __version__
 from chapterverse.widget.bundle import assets
 
 _FOLDER = f"chapterverse/{__version__}"
-
-
-class _Log:
-    """Writes the messages of an index run to standard error, as `index` does."""
-
-    info, warning = staticmethod(note), staticmethod(warn)
-
-    def debug(self, message: object, *, exc_info: bool) -> None:
-        """Leave out what only the log of a generator written in Python has room for."""
 
 
 def publish(
@@ -82,9 +74,7 @@ def publish(
         if options.strict:
             raise ConfigurationError(problem)
         warn(problem)
-    if not settings.may_publish and settings.publish is not False:
-        note(f"Nothing was indexed: {explain_withheld(settings)}")
-    if unplaced or not settings.may_publish:
+    if not is_to_index(settings, "" if unplaced else "stated", LOG, strict=False):
         return
 
     def update() -> None:
@@ -94,7 +84,7 @@ def publish(
         if (site_dir / starters.PATH).is_file():
             starters.write(site_dir / starters.PATH, settings, read.base_url)
 
-    if error := try_to_index(update, _Log(), options.strict):
+    if error := try_to_index(update, LOG, options.strict):
         raise error
 
 
@@ -203,11 +193,11 @@ def _note_old_versions(settings: Settings, addresses: Mapping[str, str], base_ur
         if head.site != settings.site or head.version in addresses.values():
             continue
         if head.base_url in addresses:
-            maintenance.unpublish(store, open_ledger(settings), head.scope)
+            unpublish(store, open_ledger(settings), head.scope)
             new = addresses[head.base_url]
             note(f"Removed the docs version {head.version!r}, at whose address {new!r} is now.")
         elif base_url and head.base_url.startswith(base_url):
-            warn(maintenance.no_pages_of(head))
+            warn(no_pages_of(head))
 
 
 def _line(text: str) -> dict[str, Any]:
@@ -249,17 +239,13 @@ def _put_chat(site_dir: Path, options: Options, settings: Settings) -> SitePages
     chosen = {"endpoint": settings.endpoint or None, **options.widget_options(), **starters.OPTION}
     agents = AgentOptions.of(options.agents)
     result = inject(site_dir, assets({**chosen, "version": settings.docs_version}))
-    warnings = [*result.warnings]
-    reading = None
-    try:
-        reading = read_known_site(site_dir, settings, options.include, options.exclude)
-        files = open_agent_files(site_dir, agents, settings, reading)
+    files, reading, problems = open_agent_files(site_dir, agents, settings, options.include, options.exclude)
+    warnings = [*result.warnings, *problems]
+    if files and reading:
         files.add_built_pages(reading)
         # The plugin of a generator may have written files into the same folder.
         outcome = files.finish(remove=not result.other_widgets)
         warnings += [*outcome.warnings, *outcome.notes]
-    except (InputError, ConfigurationError) as error:
-        warnings += [f"No files for agents were written: {error}"] * agents.any
     for warning in warnings:
         warn(warning)
     if result.changed or result.unchanged:
@@ -281,4 +267,4 @@ def _index_preview(state: _PreviewState, settings: Settings, options: Options) -
 
 def _index(reading: SitePages, settings: Settings, options: Options, docs: Path | None) -> None:
     documents = Documents.of(settings, docs, Path())
-    update_index(reading, settings, options.chunk_tokens, documents, _Log())
+    update_index(reading, settings, options.chunk_tokens, documents, LOG)

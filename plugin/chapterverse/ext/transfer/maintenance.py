@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from chapterverse.errors import IndexCorrupt, IndexMissing
+from chapterverse.ext.transfer.export_file import ExportFile
 from chapterverse.indexing.apply import apply, publishing
 from chapterverse.indexing.diff import FileDiff, compute_diff
 from chapterverse.indexing.plan import unread_rows
@@ -17,10 +16,6 @@ from chapterverse.ledger import Ledger, rows_of
 from chapterverse.model import ENCODER, Head, Scope
 from chapterverse.progress import Progress
 from chapterverse.store import Store
-
-# It checks typed documents with pydantic, which `check` and builds need not load.
-if TYPE_CHECKING:
-    from chapterverse.indexing.transfer import ExportFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +83,6 @@ def unpublish(store: Store, ledger: Ledger, scope: Scope) -> None:
     """
     store.unpublish(scope)
     ledger.save(scope, 0, (), list(ledger.records(scope)))
-
-
-def no_pages_of(head: Head) -> str:
-    """Return the sentence about a docs version whose pages are gone from its site."""
-    command = f"chapterverse unpublish --site {shlex.quote(head.site)} --docs-version {shlex.quote(head.version)}"
-    return (
-        f"The store holds the docs version {head.version!r}, and the site has no page of it: if it is gone, run "
-        f"`{command}`."
-    )
 
 
 def _rebuild_ledger(target: Target, head: Head) -> int:

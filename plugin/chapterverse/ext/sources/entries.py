@@ -10,6 +10,7 @@ from urllib.parse import urldefrag
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.project import leads_out
+from chapterverse.readers.urls import is_web_address
 
 #: How many sitemaps deep a sitemap is followed: an index of sitemaps, and those that it lists.
 DEFAULT_DEPTH = 2
@@ -91,11 +92,6 @@ def require_file(path: Path, name: str) -> None:
     """Raise `ConfigurationError` if an entry's file is not there."""
     if not path.is_file():
         raise ConfigurationError(f"also names the file {name[:100]}, which is not there.")
-
-
-def is_web_address(text: str) -> bool:
-    """Return whether a text is an address of the web and no path."""
-    return text.lower().startswith(("https://", "http://"))
 
 
 def _malformed_error(value: object) -> ConfigurationError:

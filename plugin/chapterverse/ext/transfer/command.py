@@ -1,4 +1,4 @@
-"""Commands `export`, `import` and `repair`: work on an index without its site."""
+"""Commands `export`, `import`, `repair` and `unpublish`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from chapterverse.store import Store, only_scope, open_store
 
 # Only the commands themselves load the module that checks an export.
 if TYPE_CHECKING:
-    from chapterverse.indexing import transfer
+    from chapterverse.ext.transfer import export_file
 
 FileArgument = Annotated[
     Path, typer.Argument(help="File of JSON lines; - is standard output or input.", metavar="FILE", allow_dash=True)
@@ -42,13 +42,13 @@ def export(
 
     `chapterverse import` reads the file into another store. Canonical files of equal indexes are equal byte for byte.
     """
-    from chapterverse.indexing import transfer
+    from chapterverse.ext.transfer import export_file
 
     index_store, scope = _open(settings_from(**flags))
     snapshot = index_store.snapshot(scope)
     if as_json and _is_dash(file):
         raise InputError("--json prints a document on standard output, where `export -` writes the index: name a file.")
-    _write(file, transfer.export(snapshot, canonical=canonical))
+    _write(file, export_file.export(snapshot, canonical=canonical))
     head = snapshot.head
     note(f"Wrote {head.chunks} chunks of {head.scope} to {_display_name(file, 'standard output')}")
     if as_json:
@@ -68,14 +68,14 @@ def import_(
     Nothing is embedded. A canonical file doesn't name its site and embedder: pass --site, and if the file has vectors,
     --embedder.
     """
-    from chapterverse.indexing import maintenance, transfer
+    from chapterverse.ext.transfer import export_file, maintenance
 
     settings = settings_from(**flags, ledger=ledger, embedder=embedder, base_url=base_url)
     publish_policy.require_permission(settings)
     name = _display_name(file, "standard input")
     try:
         with _standard(sys.stdin) if _is_dash(file) else file.open(encoding="utf-8") as lines:
-            exported = transfer.read_export(lines, name)
+            exported = export_file.read_export(lines, name)
     except UnicodeDecodeError:
         raise InputError(f"{name} is no UTF-8 text: write one with `chapterverse export`.") from None
     target = Target(
@@ -104,7 +104,7 @@ def repair(
 
     The live index doesn't change. After a rebuild the next `index` reads every file again and embeds nothing.
     """
-    from chapterverse.indexing import maintenance
+    from chapterverse.ext.transfer import maintenance
 
     settings = settings_from(**flags, ledger=ledger)
     publish_policy.require_permission(settings)
@@ -131,7 +131,7 @@ def unpublish(
 
     A service that has the index open answers from it until you restart the service.
     """
-    from chapterverse.indexing import maintenance
+    from chapterverse.ext.transfer import maintenance
 
     settings = settings_from(**flags, ledger=ledger)
     publish_policy.require_permission(settings)
@@ -152,19 +152,19 @@ def _name(head: Head) -> dict[str, Any]:
     return {"site": head.site, "version": head.version, "generation": head.generation}
 
 
-def _scope(settings: Settings, export_file: transfer.ExportFile) -> Scope:
-    head, version = export_file.head, settings.docs_version
+def _scope(settings: Settings, exported: export_file.ExportFile) -> Scope:
+    head, version = exported.head, settings.docs_version
     site = settings.site or (head.site if head else "")
     if not site:
         raise ConfigurationError("A canonical file doesn't say which site it is of: say so with --site.")
     if version is None:
-        version = head.version if head else export_file.chunks[0].version
+        version = head.version if head else exported.chunks[0].version
     return Scope(site, version)
 
 
-def _card(settings: Settings, export_file: transfer.ExportFile) -> EmbedderCard:
-    if export_file.head is not None:
-        return export_file.head.embedder
+def _card(settings: Settings, exported: export_file.ExportFile) -> EmbedderCard:
+    if exported.head is not None:
+        return exported.head.embedder
     embedder = open_embedder(settings)
     return embedder.card if embedder else EmbedderCard()
 
