@@ -122,7 +122,8 @@ def _without_ways(tree: Node) -> Node:
         below = children[at + 1 :]
         if not any(child.headed for child in below) and any(inner.name in ("p", "pre") for inner in headed.walk()):
             ways.update(filter(_is_pager, below))
-        level.children = [child for child in level.children if isinstance(child, str) or child not in ways]
+        if ways:
+            level.children = [child for child in level.children if isinstance(child, str) or child not in ways]
         level = headed
     return tree
 

@@ -115,9 +115,12 @@ def find_footnotes(root: Node) -> dict[str, Node]:
 
 
 def _is_note(node: Node) -> bool:
-    # AsciiDoc and older books of mdBook have a `div` for each.
-    is_note = node.name == "li" or node.get("role") == "doc-footnote" or not _FOOTNOTE.isdisjoint(node.classes)
-    return is_note and node.block and bool(node.get("id"))
+    if not node.get("id"):
+        return False
+    # AsciiDoc and older books of mdBook have a `div` for each; one around a list holds several.
+    is_div = node.name == "div" and not _FOOTNOTE.isdisjoint(node.classes)
+    is_one = is_div and not any(inner.name == "li" and inner.get("id") for inner in node.walk())
+    return is_one or node.name == "li" or node.get("role") == "doc-footnote"
 
 
 def footnote_labels(root: Node, footnotes: Mapping[str, Node]) -> dict[str, str]:
