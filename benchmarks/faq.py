@@ -1,4 +1,4 @@
-"""Fits the weights of `chapterverse_api/search/faq.json` and reports which questions a FAQ entry answers:
+"""Fits the weights of `chapterverse_api/ext/knowledge/faq.json` and reports which questions a FAQ entry answers:
 
     python benchmarks/faq.py DATA DOCS [--write] [--show held]
 
@@ -45,11 +45,10 @@ from chapterverse.cli import app as command
 from chapterverse.filters import EVERYTHING
 from chapterverse.settings import Settings
 from chapterverse.store import only_head, open_store
-from chapterverse_api import search as retrieval
 from chapterverse_api.ext.evaluation.observations import regress_rising
-from chapterverse_api.search import faq
+from chapterverse_api.ext.knowledge import faq
 
-MODEL = Path(retrieval.__file__).with_name("faq.json")
+MODEL = Path(faq.__file__).with_name("faq.json")
 QUESTIONS = Path(__file__).with_name("questions")
 SITES = ("ruff", "docsearch", "black", "typescript-eslint", "ray-v1", "react-native", "hatch", "fastify")
 #: From here on two of three other wordings, near misses and questions of readers that win are right.

@@ -28,8 +28,6 @@ PACKAGES = (ROOT / "plugin" / "chapterverse", ROOT / "lambda" / "chapterverse_ap
 #: Rooms that have not moved to `ext/` yet: paths below `plugin/chapterverse` and `lambda/chapterverse_api`. The first
 #: room that one fits holds the file.
 ROOMS = {
-    "knowledge": "knowledge/* search/faq.py search/memories.py draft/curated.py",
-    "conversations": "records/* conversation/threads.py conversation/recall.py conversation/feedback.py",
     "aws": "handler.py",
     "reading": "reading/* search/reading.py",
 }

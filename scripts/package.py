@@ -70,7 +70,7 @@ UNUSED = (
 BUILD_SIDE = (
     "cli", "commands", "enrichment", "evaluation", "indexing", "npm", "readers", "report", "site", "sources",
     "transfer", "command.py", "local_server.py", "mkdocs.py", "page_globs.py", "robots.py", "sampling.py",
-    "sphinx.py", "types.d.ts", "stdio.py", "walk.py", "ledger.py", "__pycache__",
+    "sphinx.py", "types.d.ts", "commands.py", "stdio.py", "walk.py", "ledger.py", "__pycache__",
 )  # fmt: skip
 #: Names of machines that differ from those in wheels.
 MACHINES = {"arm64": "aarch64", "AMD64": "x86_64"}

@@ -109,9 +109,9 @@ def secret(name: str) -> None:
 def _check(name: str) -> None:
     """Exit with one sentence unless the function reads a secret of that name; it would silently ignore another one."""
     sys.path.insert(0, str(environment.ROOT / "plugin"))
-    from chapterverse.settings import secret_fields
+    from chapterverse.settings import secret_settings
 
-    known = sorted(secret_fields())
+    known = sorted(secret_settings([name]))
     # An invalid name may be a key, so it is not repeated.
     if not re.fullmatch("[A-Z][A-Z0-9_]{2,60}", name):
         sys.exit("Name the variable that the key is for, such as make secret NAME=COHERE_API_KEY.")

@@ -19,6 +19,8 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+    from fakes.dynamodb_server import DynamoServer
+
 ROOT = Path(__file__).parents[1]
 
 # Before Playwright is started by anyone.
@@ -52,7 +54,7 @@ SLOW = (
     "faults/", "fuzz/", "e2e/", "generators/", "questions/", "reading/test_processors",
     "infra/test_stack", "infra/test_package", "infra/test_keys", "infra/test_template", "infra/test_transform",
     "store/test_qdrant_", "store/test_s3.py", "store/test_edge", "store/test_takeover",
-    "ledger/test_postgres", "api/records/test_postgres",
+    "ledger/test_postgres", "ext/conversations/test_postgres",
     "indexing/test_history", "indexing/test_recovery", "indexing/test_races", "indexing/test_preview",
     "indexing/test_publish_policy",
     "test_site_example.py", "test_release", "test_make", "test_sphinx_extension", "test_multilingual",
@@ -64,11 +66,12 @@ SLOW = (
     "api/check/test_injections", "api/check/test_lies", "api/http/guard/test_hostile", "api/limits/test_races",
     "api/http/test_connections", "api/test_outages", "api/check/test_mutations", "lambdas/test_runtime",
     "api/check/test_addresses_of",
-    "cli/test_serve", "cli/test_mcp", "indexing/test_transfer", "store/test_preallocation", "api/records/test_dynamodb",
+    "cli/test_serve", "cli/test_mcp", "indexing/test_transfer", "store/test_preallocation",
+    "ext/conversations/test_dynamodb",
     "api/search/rerankers/test_mutations", "widget/test_firefox", "widget/test_hostile", "widget/test_commonmark",
 )  # fmt: skip
 #: Contracts of stores, and by the parameter's name the stores on which they are slow.
-_CONTRACTS = {"store/test_store_contract.py", "api/records/test_table.py"}
+_CONTRACTS = {"store/test_store_contract.py", "ext/conversations/test_table.py"}
 SLOW_STORES = ("s3", "qdrant", "dynamodb")
 
 #: Folders whose files hold few tests, and long ones.
@@ -173,3 +176,15 @@ def chromium() -> Iterator[Browser]:
 def node() -> Path:
     """The Node that came with the test environment."""
     return NODE
+
+
+@pytest.fixture
+def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[DynamoServer]:
+    """The server, which this process's environment names."""
+    from fakes import dynamodb_server
+
+    server = dynamodb_server.shared()
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+    yield server
+    server.reset()

@@ -26,15 +26,15 @@ SERVICE = ROOT / "lambda" / "chapterverse_api"
 #: What the service may know of the library.
 OPEN_TO_SERVICE = {
     "model", "errors", "settings", "database", "text", "calibration", "embedding", "store", "filters",
-    "reading", "knowledge", "widget", "extensions", "version",
+    "reading", "widget", "extensions", "version",
 }  # fmt: skip
 
 #: The layers of each package from the top down: a part imports only those of lower layers, in its own package.
 LAYERS = {
     "chapterverse": (
         "ext", "cli mkdocs sphinx", "site", "indexing", "calibration local_server",
-        "knowledge embedding", "store", "ledger", "extensions", "readers widget settings",
-        "filters database text reading",
+        "embedding", "store", "ledger", "readers widget settings",
+        "extensions filters database text reading",
         "page_kinds page_globs progress build_cache",
         "project model errors version",
     ),
@@ -48,7 +48,8 @@ LAYERS = {
 #: The rooms that another room needs.
 ROOMS_BELOW = {
     "aws": {"net"}, "s3": {"aws", "leases", "net"}, "dynamodb": {"aws"}, "qdrant": {"leases", "net"},
-    "fastembed": {"embedders"}, **{room: {"embedders", "net"} for room in ("cohere", "openai", "bedrock")},
+    "fastembed": {"embedders"}, "postgres": {"conversations"}, "evaluation": {"knowledge"},
+    **{room: {"embedders", "net"} for room in ("cohere", "openai", "bedrock")},
     **{room: {"net"} for room in ("enrichment", "sources", "agents")},
     **{room: {"transfer"} for room in ("evaluation", "npm")},
 }  # fmt: skip
@@ -339,7 +340,7 @@ def test_the_top_level_has_few_folders() -> None:
 def test_the_service_loads_nothing_of_the_command_line() -> None:
     places = (place for own in EXTENSIONS for places in own.routes.values() for place in places.split())
     opened = (place for own in EXTENSIONS for forms in own.offers.values() for place in forms.values())
-    parts = (place for own in EXTENSIONS for place in own.parts.values())
+    parts = (place for own in EXTENSIONS for place in (*own.parts.values(), *own.lookups.values()))
     named = {place.partition(":")[0] for place in (*places, *opened, *parts) if place.startswith("chapterverse_api")}
     reached = set[str]()
     left = ["chapterverse_api.app", "chapterverse_api.handler", "chapterverse_api.service", *named]

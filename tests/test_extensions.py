@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "site_example" / "docs" / "project" / "extensions.md").read_text(encoding="utf-8")
 
 
-MAKE = "from chapterverse.extensions import Command, Extension\nEXTENSION = Extension('x', "
-TABLES = "offers and routes are tables of texts, and commands one of `Command`"
+MAKE = "from chapterverse.extensions import Command, Extension, Setting\nEXTENSION = Extension('x', "
+TABLES = "offers, lookups, routes and events are tables of texts, and commands one of `Command`"
 
 
 def install(folder: Path, name: str, code: str, *values: str) -> None:
@@ -48,7 +48,8 @@ def command(*arguments: str) -> str:
 @pytest.fixture
 def documented(tmp_path: Path) -> Path:
     """The extension of the documentation, installed."""
-    code, entry = re.findall(r"```(?:python|toml)\n(.*?)```", PAGE, re.DOTALL)
+    code, entry, chosen = re.findall(r"```(?:python|toml)\n(.*?)```", PAGE, re.DOTALL)
+    assert chosen == "teapot_heat = 95\n"
     assert json.loads(entry.rpartition("=")[2]) == "teapot:EXTENSION"
     install(tmp_path, "teapot", code)
     return tmp_path
@@ -79,7 +80,159 @@ from chapterverse.store import open_store
 print(open_store(Settings(store="teapot:kitchen")).identity)
 """
     done = run(documented, program)
-    assert done.stdout == "teapot kitchen\n", done.stderr
+    assert done.stdout == "teapot kitchen at 80 degrees\n", done.stderr
+
+
+OPENED = """
+from chapterverse.cli.parameters import settings_from
+from chapterverse.store import open_store
+print(open_store(settings_from(store="teapot:kitchen")).identity)
+"""
+
+
+def test_the_documented_setting_is_read(documented: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (documented / "chapterverse.toml").write_text("teapot_heat = 95\n", encoding="utf-8")
+    done = run(documented, OPENED)
+    assert (done.stdout, done.stderr) == ("teapot kitchen at 95 degrees\n", "")
+    monkeypatch.setenv("CHAPTERVERSE_TEAPOT_HEAT", "70")
+    done = run(documented, OPENED)
+    assert (done.stdout, done.stderr) == ("teapot kitchen at 70 degrees\n", "")
+    done = run(documented, command("status", "-v", "--store", "teapot:kitchen"))
+    assert "teapot_heat = 70 is from CHAPTERVERSE_TEAPOT_HEAT." in done.stderr
+    monkeypatch.setenv("CHAPTERVERSE_TEAPOT_HEAT", "101")
+    done = run(documented, command("status", "--store", "teapot:kitchen"))
+    assert done.stderr == "Error: CHAPTERVERSE_TEAPOT_HEAT must be a whole number from 1 to 100.\n"
+
+
+def test_an_unknown_variable_may_be_near_one_of_an_extension(documented: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHAPTERVERSE_TEAPOT_HEET", "70")
+    done = run(documented, OPENED)
+    assert done.stdout == "teapot kitchen at 80 degrees\n"
+    assert "no variable 'CHAPTERVERSE_TEAPOT_HEET': the nearest is CHAPTERVERSE_TEAPOT_HEAT." in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("teapot_heat = 101", "teapot_heat must be a whole number from 1 to 100."),
+        ('teapot_heat = "95"', "The option 'teapot_heat' must be a number."),
+        ("teapot_heta = 95", "There is no option 'teapot_heta': the nearest is teapot_heat."),
+        ("kettle_heat = 95", "There is no option 'kettle_heat': the nearest is teapot_heat."),
+    ],
+)
+def test_a_wrong_value_in_the_file_is_named_with_its_line(documented: Path, line: str, says: str) -> None:
+    (documented / "chapterverse.toml").write_text(f'site = "tea"\n{line}\n', encoding="utf-8")
+    done = run(documented, command("status", "--store", "teapot:kitchen"))
+    assert done.stderr == f"Error: chapterverse.toml line 2: {says}\n"
+
+
+def test_a_setting_of_an_extension_that_is_not_installed_is_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHAPTERVERSE_TEAPOT_HEAT", "70")
+    (tmp_path / "chapterverse.toml").write_text("teapot_heat = 95\n", encoding="utf-8")
+    done = run(tmp_path, command("status"))
+    assert "There is no variable 'CHAPTERVERSE_TEAPOT_HEAT': the nearest is " in done.stderr
+    assert "Error: chapterverse.toml line 1: There is no option 'teapot_heat': the nearest is " in done.stderr
+
+
+def test_a_secret_of_an_extension_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = """
+from chapterverse.extensions import Extension, Setting
+KEY = Setting("jug_key", "", "The key of the jug.", "secret")
+EXTENSION = Extension("jug", settings=(KEY,))
+"""
+    install(tmp_path, "jug", code)
+    monkeypatch.delenv("CHAPTERVERSE_JUG_KEY", raising=False)
+    program = """
+from chapterverse.settings import Settings
+from jug import KEY
+variable = {"CHAPTERVERSE_JUG_KEY": "hush"}
+for settings in (Settings.from_environment(variable), Settings().with_secrets(variable)):
+    print(settings[KEY], settings.secrets, "hush" in repr(settings))
+print(Settings.from_environment(variable).with_secrets({"CHAPTERVERSE_JUG_KEY": "other"})[KEY])
+"""
+    done = run(tmp_path, program)
+    known = "hush {'CHAPTERVERSE_JUG_KEY': 'hush'} False"
+    assert done.stdout.splitlines() == [known, known, "hush"], done.stderr
+    (tmp_path / "chapterverse.toml").write_text('jug_key = "hush"\n', encoding="utf-8")
+    done = run(tmp_path, command("status"))
+    assert done.stderr == (
+        "Error: chapterverse.toml line 1: jug_key may hold a secret, and this file is committed: set "
+        "CHAPTERVERSE_JUG_KEY instead.\n"
+    )
+
+
+ASKED = """
+import sys
+from fastapi.testclient import TestClient
+from chapterverse.settings import Settings
+from chapterverse_api.app import create_app
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+from api import quill
+client = TestClient(create_app(settings=quill.publish(Path("index"))))
+asked = {{"query": "How do I clear the cache?"}}
+print(client.post("/v1/chat", json=asked, headers={{"host": "127.0.0.1"}}).json()["status"])
+"""
+
+
+def test_the_documented_event_is_called_and_one_that_fails_stops_no_answer(documented: Path) -> None:
+    code = """
+from chapterverse.extensions import Extension
+def fail(answer):
+    raise ValueError(answer.query.query)
+EXTENSION = Extension("failing", events={"": "failing:fail"})
+"""
+    install(documented, "failing", code)
+    done = run(documented, ASKED.format(tests=str(ROOT / "tests")))
+    assert done.stdout.splitlines()[-1] == "answered", done.stderr
+    assert "The kettle sang for answered.\n" in done.stderr
+    (error,) = (line for line in (done.stdout + done.stderr).splitlines() if '"event": "error"' in line)
+    assert '"code": "event_failed"' in error
+    assert '"where": "failing.py:4"' in error
+    assert "clear the cache" not in error
+
+
+def ask(folder: Path, *questions: str) -> tuple[list[list[object]], str]:
+    """Return of each answer its status, its last segment and what it cites, and what was logged."""
+    (folder / "docs").mkdir()
+    (folder / "docs" / "brewing.md").write_text("# Brewing\n\n## Filling\n\nFill the kettle with cold water.\n")
+    made = run(folder, command("index", "docs", "--source", "--base-url", "https://site.example/", "--store", "edge:i"))
+    assert made.returncode == 0, made.stderr
+    program = f"""
+import json
+from chapterverse.settings import Settings
+from chapterverse_api.contract import ChatQuery
+from chapterverse_api.service import Service
+service = Service.open(Settings(store="edge:i", reading_model="none"))
+for question in {questions!r}:
+    *_, answer = service.chat(ChatQuery(query=question))
+    print(json.dumps([answer.status, answer.segments[-1].text, answer.sources_cited, len(answer.source_chunks)]))
+"""
+    done = run(folder, program)
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")], done.stdout + done.stderr
+
+
+def test_the_documented_lookup_answers_or_adds_a_source(documented: Path) -> None:
+    questions = "When does the kettle sing?", "How do I fill the kettle?", "How do I fill it with water?"
+    answers, _ = ask(documented, *questions)
+    assert answers[0] == ["answered", "The kettle sings at noon.", ["https://kettles.example/"], 1]
+    assert [answer[3] for answer in answers[1:]] == [2, 1]
+    assert all("cold water" in str(answer[1]) for answer in answers[1:])
+
+
+@pytest.mark.parametrize("code", ["1 / 0", "return None", "return LookupResult(wins=True)"])
+def test_a_lookup_that_fails_is_logged_and_the_pages_answer(documented: Path, code: str) -> None:
+    file = documented / "teapot.py"
+    body = r"(?<=-> LookupResult:\n).*?(?=\n\n)"
+    broken, count = re.subn(body, f"    {code}", file.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert count == 1
+    file.write_text(broken, encoding="utf-8")
+    [[status, text, *_]], logged = ask(documented, "How do I fill the kettle?")
+    assert (status, "cold water" in str(text)) == ("answered", True)
+    assert "The extension teapot can't look up a question (" in logged
+    assert "Traceback" not in logged
 
 
 @pytest.mark.parametrize(
@@ -94,8 +247,19 @@ print(open_store(Settings(store="teapot:kitchen")).identity)
         ),
         ("from chapterverse.extensions import Extension\nEXTENSION = Extension('s3')", "another is named s3"),
         ("raise SystemExit(3)", "3"),
+        (f"{MAKE}settings=(7,))", "settings is no tuple of `Setting`"),
+        (
+            f"{MAKE}settings=(Setting('y_z', '', 'Z.'),))",
+            "the name of the setting y_z doesn't begin with x_, or is one of ours",
+        ),
+        (
+            f"{MAKE}settings=(Setting('x_z', 0, 'Z.', 'switch'),))",
+            "the setting x_z has another prefix, or a default that is no switch",
+        ),
+        (f"{MAKE}events={{'x_on': 'x:y'}})", "there is no setting x_on"),
         (f"{MAKE}commands={{'a': ('b', 'c')}})", TABLES),
         (f"{MAKE}offers=['store'])", TABLES),
+        (f"{MAKE}lookups=['x:y'])", TABLES),
         (f"{MAKE}routes={{'': 7}})", "a name, a form or a place is no text"),
         (f"{MAKE}commands={{'a': Command('Ask', 'x:y', None)}})", "a name, a form or a place is no text"),
         (f"{MAKE}commands={{'a': Command('Brew', 'x:y', 'Z.')}})", "there is no group Brew of commands"),
@@ -194,9 +358,10 @@ print(open_store(Settings(store="edge:x")).identity)
 def test_every_place_of_ours_can_be_loaded() -> None:
     places = {
         *(place for own in EXTENSIONS for forms in own.offers.values() for place in forms.values() if place),
-        *(place for own in EXTENSIONS for place in own.parts.values()),
+        *(place for own in EXTENSIONS for place in (*own.parts.values(), *own.lookups.values())),
         *(found.place for own in EXTENSIONS for found in own.commands.values()),
         *(place for own in EXTENSIONS for places in own.routes.values() for place in places.split()),
+        *(place for own in EXTENSIONS for place in own.events.values()),
     }
     assert len(places) > 40
     for place in places:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import ConfigurationError
+from chapterverse.extensions import EXTENSIONS, SETTINGS, Setting
 from chapterverse.settings import DEFAULT_STORE, Settings, document_options, explain_unknown_variables
 
 
@@ -20,13 +21,13 @@ def test_without_variables_everything_is_embedded() -> None:
 
 
 def test_every_setting_has_a_variable_of_its_own() -> None:
-    names = [f.metadata["env"] for f in fields(Settings) if f.metadata]
+    names = [setting.variable for setting in SETTINGS.values()]
     assert len(set(names)) == len(names)
     assert all(n.startswith("CHAPTERVERSE_") or n.endswith("_API_KEY") or n == "QDRANT_URL" for n in names)
 
 
 def test_an_unknown_variable_is_named_with_the_nearest() -> None:
-    known = {f.metadata["env"]: "x" for f in fields(Settings) if f.metadata}
+    known = {setting.variable: "x" for setting in SETTINGS.values()}
     ours = {"CHAPTERVERSE_TOOL_SHOP": "x", "CHAPTERVERSE_CHROMIUM": "x", "PATH": "x"}
     assert explain_unknown_variables({**known, **ours}) == []
     assert explain_unknown_variables({**known, "CHAPTERVERSE_STROE": "x", "CHAPTERVERSE_BASEURL": ""}) == [
@@ -38,17 +39,32 @@ def test_an_unknown_variable_is_named_with_the_nearest() -> None:
 def test_every_setting_is_described() -> None:
     described = (Settings.__doc__ or "").partition("Attributes:")[2].partition("Raises:")[0]
     lists = re.findall(r"^ {8}(\w[\w, ]*):", described, re.MULTILINE)
-    assert sorted(", ".join(lists).split(", ")) == sorted(f.name for f in fields(Settings))
+    assert sorted([*lists, *SETTINGS]) == sorted(f.name for f in fields(Settings))
+    assert [name for name, setting in SETTINGS.items() if not setting.help.endswith(".")] == []
+
+
+def test_a_field_has_the_type_that_its_manifest_declares() -> None:
+    types = {"text": "str", "secret": "str", "switch": "bool", "count": "int"}
+    declared = {name: types[s.kind] + (" | None" if s.default is None else "") for name, s in SETTINGS.items()}
+    assert {f.name: f.type for f in fields(Settings) if f.name in SETTINGS} == declared
+    assert sum(len(extension.settings) for extension in EXTENSIONS) == len(SETTINGS)
+
+
+def test_a_setting_is_read_by_what_declares_it() -> None:
+    settings = Settings(store="edge:here", foreign=(("teapot_heat", 90),))
+    assert (settings[SETTINGS["store"]], settings[SETTINGS["publish"]]) == ("edge:here", None)
+    assert settings[Setting("teapot_heat", 80, "Heat.", "count", 100)] == 90
+    assert settings[Setting("teapot_lid", True, "Lid.", "switch")] is True
 
 
 @pytest.mark.parametrize(
-    "field", [f for f in fields(Settings) if f.metadata and "str" in str(f.type)], ids=lambda f: f.name
+    "setting", [s for s in SETTINGS.values() if s.kind in ("text", "secret")], ids=lambda setting: setting.name
 )
-def test_a_variable_sets_its_setting(field: object) -> None:
-    name, variable = field.name, field.metadata["env"]  # type: ignore[attr-defined]
+def test_a_variable_sets_its_setting(setting: Setting[str]) -> None:
+    name, variable = setting.name, setting.variable
     settings = Settings.from_environment({variable: "value"})
     assert getattr(settings, name) == "value"
-    others = [f.name for f in fields(Settings) if f.metadata and f.name != name]
+    others = SETTINGS.keys() - {name}
     assert all(getattr(settings, other) == getattr(Settings(), other) for other in others)
 
 
@@ -113,7 +129,7 @@ def test_a_site_s_configuration_sets_the_same() -> None:
 
 
 def test_an_empty_variable_is_not_set() -> None:
-    empty = {f.metadata["env"]: "" for f in fields(Settings) if f.metadata}
+    empty = {setting.variable: "" for setting in SETTINGS.values()}
     assert Settings.from_environment(empty) == Settings()
 
 

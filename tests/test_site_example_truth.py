@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from chapterverse import errors
-from chapterverse.settings import Settings
+from chapterverse.extensions import SETTINGS
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "site_example"
@@ -33,8 +33,17 @@ def test_the_tour_has_five_small_pictures() -> None:
 
 def test_every_setting_is_documented() -> None:
     text = page("reference/configuration.md")
-    metadata = [f.metadata["env"] for f in Settings.__dataclass_fields__.values() if f.metadata]
-    assert [name for name in metadata if f"`{name}`" not in text] == []
+    variables = [setting.variable for setting in SETTINGS.values()]
+    assert [name for name in variables if f"| `{name}` |" not in text] == []
+
+
+def test_the_table_of_settings_is_that_of_the_manifests() -> None:
+    import configuration
+
+    text = page("reference/configuration.md")
+    assert configuration.page(text) == text, "run `.venv/bin/python scripts/configuration.py`"
+    # The table is written anew, and nothing else of the page.
+    assert configuration.page(text.replace("| `CHAPTERVERSE_MCP` |", "| `CHAPTERVERSE_MCQ` |")) == text
 
 
 def test_every_option_of_the_plugin_is_documented() -> None:

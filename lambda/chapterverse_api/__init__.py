@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from chapterverse_api.answer.event import AnswerGiven
     from chapterverse_api.app import create_app
     from chapterverse_api.check.checkers import Checker, CheckRequest
     from chapterverse_api.draft.draft import Span
@@ -14,34 +15,46 @@ if TYPE_CHECKING:
     from chapterverse_api.draft.protocols import AnswerGenerator
     from chapterverse_api.draft.requests import GenerationRequest
     from chapterverse_api.limits.protocols import Limiter
-    from chapterverse_api.records.protocols import Records
+    from chapterverse_api.records import Records
+    from chapterverse_api.search.lookups import LookupQuery, LookupResult, make_candidate
+    from chapterverse_api.search.ranking import Candidate
     from chapterverse_api.search.rerankers import Reranker
 
 #: The modules that define the public names.
 _PLACES = {
     "AnswerGenerator": "draft.protocols",
+    "AnswerGiven": "answer.event",
+    "Candidate": "search.ranking",
     "CheckRequest": "check.checkers",
     "Checker": "check.checkers",
     "GenerationRequest": "draft.requests",
     "Limiter": "limits.protocols",
+    "LookupQuery": "search.lookups",
+    "LookupResult": "search.lookups",
     "Passage": "draft.passage",
-    "Records": "records.protocols",
+    "Records": "records",
     "Reranker": "search.rerankers",
     "Span": "draft.draft",
     "create_app": "app",
+    "make_candidate": "search.lookups",
 }
 
 __all__ = [
     "AnswerGenerator",
+    "AnswerGiven",
+    "Candidate",
     "CheckRequest",
     "Checker",
     "GenerationRequest",
     "Limiter",
+    "LookupQuery",
+    "LookupResult",
     "Passage",
     "Records",
     "Reranker",
     "Span",
     "create_app",
+    "make_candidate",
 ]
 
 

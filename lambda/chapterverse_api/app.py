@@ -78,10 +78,8 @@ def create_app(
 
 
 def _add_routes(app: FastAPI, settings: Settings) -> None:
-    # Without a database there is nothing to forget. A secret may still provide its address later.
-    thread_routes = routes.thread_router.routes if settings.records or settings.secrets_arn else []
     # `include_router` would create each route again.
-    app.router.routes += [*routes.router.routes, *thread_routes]
+    app.router.routes += routes.router.routes
     for router in load_routers(settings, EXTENSIONS):
         app.router.routes += router.routes
     app.router.routes += widget_routes()

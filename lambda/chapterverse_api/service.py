@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from chapterverse.extensions import load_part
 from chapterverse.filters import version_of
 from chapterverse.settings import Settings
+from chapterverse_api.answer.event import KeptConversations
 from chapterverse_api.answer.metering import MAX_VOTES, usual_cost
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.resources import Resources, TurnModels
@@ -20,9 +21,8 @@ from chapterverse_api.contract import (
     RetrievalRequest,
     ServiceStatus,
 )
-from chapterverse_api.conversation import feedback
-from chapterverse_api.conversation.threads import Threads
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import search_progress
 from chapterverse_api.retrieval_contract import RetrievalResponse
 from chapterverse_api.search.reading import read_candidates
@@ -56,7 +56,7 @@ class Service:
         return self.resources.index.address
 
     @property
-    def threads(self) -> Threads | None:
+    def threads(self) -> KeptConversations | None:
         return self.resources.threads
 
     def inherit_from(self, before: Service) -> Self:
@@ -95,8 +95,24 @@ class Service:
             return respond_with_chunks(request, retrieval, snapshot.head, resources.index, progress)
 
     def rate(self, rating: Feedback) -> None:
-        """Log a reader's rating, and store it if turns are stored; see `feedback.take`."""
-        feedback.take(rating, self.resources.threads, log_comment=self.settings.log_questions)
+        """Log a reader's rating first, so that no failure loses it, and then store it if conversations are kept.
+
+        Raises:
+            RecordsFault: it could not be stored.
+        """
+        comment = rating.comment or ""
+        # The words are logged only if the operator has enabled that.
+        words: dict[str, Any] = {"comment": comment} if self.settings.log_questions and comment else {}
+        log.event(
+            "feedback_received",
+            turn_id=rating.turn_id,
+            rating=rating.rating,
+            reason=rating.reason,
+            characters=len(comment),
+            **words,
+        )
+        if self.threads:
+            self.threads.rate(rating)
 
     def status(self) -> ServiceStatus:
         """Return the state of indexes, models and budget; see `Resources.status`."""

@@ -12,7 +12,7 @@ from chapterverse.version import __version__
 if TYPE_CHECKING:
     from chapterverse.embedding import Embedder
     from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexFault, InputError, ProviderError
-    from chapterverse.extensions import Command, Extension
+    from chapterverse.extensions import Command, Extension, Setting
     from chapterverse.indexing.enrichment import PageEnricher
     from chapterverse.ledger import Ledger
     from chapterverse.model import Chunk, Head, Point
@@ -35,6 +35,7 @@ _PLACES = {
     "Point": "model",
     "ProviderError": "errors",
     "Publication": "store",
+    "Setting": "extensions",
     "Settings": "settings",
     "Snapshot": "store",
     "Store": "store",
@@ -55,6 +56,7 @@ __all__ = [
     "Point",
     "ProviderError",
     "Publication",
+    "Setting",
     "Settings",
     "Snapshot",
     "Store",

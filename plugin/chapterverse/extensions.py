@@ -6,25 +6,57 @@ costs nothing. Another distribution adds its own manifest by an entry point of t
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from chapterverse.settings import Settings
+T = TypeVar("T")
+
+#: Variables of ours begin so.
+PREFIX = "CHAPTERVERSE_"
 
 ENTRY_POINTS = "chapterverse.extensions"
 #: A line `name = module:object` for each entry point that was there when a package was made.
 PACKED = Path(__file__).with_name("extensions.txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting(Generic[T]):
+    """A setting, as `chapterverse.toml` and a variable of the environment state it. `settings[SETTING]` is its value.
+
+    Attributes:
+        help: says what it does, in Markdown; links start at the folder of the docs.
+        kind: a text, true or false, a whole number from 1 to `most`, or a text that no file may hold.
+        prefix: of the variable; only a key or an address that other programs read too has none.
+    """
+
+    name: str
+    default: T
+    help: str
+    kind: Literal["text", "switch", "count", "secret"] = "text"
+    most: int = 0
+    prefix: str = PREFIX
+
+    @property
+    def variable(self) -> str:
+        return self.prefix + self.name.upper()
+
+
+class Values(Protocol):
+    """The values of settings: `chapterverse.settings.Settings`, which knows the manifests."""
+
+    def __getitem__(self, setting: Setting[T], /) -> T: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +81,106 @@ class Extension:
             follows the colon, which opens what the value names. A form without a function names nothing to open.
         parts: by its name, what makes a part of the core's walk that one room has. It is no hook for others: ours come
             first.
+        lookups: by a type of documents, what looks them up before the pages are searched, where the index holds such
+            documents; "" is always on.
         commands: by name.
         routes: the places of routers by the setting that switches them on; "" is always on.
+        events: likewise those of functions that are called with each `AnswerGiven`.
+        extra: the extra of our distribution that it needs besides `api`.
     """
 
     name: str
+    settings: tuple[Setting[Any], ...] = ()
     offers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     parts: Mapping[str, str] = field(default_factory=dict)
+    lookups: Mapping[str, str] = field(default_factory=dict)
     commands: Mapping[str, Command] = field(default_factory=dict)
     routes: Mapping[str, str] = field(default_factory=dict)
+    events: Mapping[str, str] = field(default_factory=dict)
+    extra: str = ""
 
 
 #: The core offers what needs no service, in the same way.
 CORE = Extension(
     "core",
+    settings=(
+        Setting("store", "edge:.cache/plugin/chapterverse", "[Where the index lives](running/stores.md)."),
+        Setting("site", "", "Name of the site's index, which a store of several sites requires."),
+        Setting("docs_version", None, "Version of the docs, for sites with several. Mike sets `MIKE_DOCS_VERSION`."),
+        Setting(
+            "base_url",
+            "",
+            "Address of the site, to which citations are rewritten if the index has another; unset, from the pages.",
+        ),
+        Setting("endpoint", "", "[Address of the API](#endpoint) that the widget calls."),
+        Setting(
+            "publish",
+            None,
+            "Whether a clean build [writes the index](running/deploying.md#publish): unset, only an embedded one.",
+            "switch",
+        ),
+        Setting(
+            "preview_store",
+            "",
+            "Remote store for [builds of pull requests](running/deploying.md#previews), which have none without it.",
+        ),
+        Setting(
+            "ledger",
+            "",
+            "Which files need no reading; unset, [a file for each store](running/stores.md#ledger).",
+            "secret",
+        ),
+        Setting("embedder", "none", "The [model that makes dense vectors](how-it-works/embedders.md)."),
+        Setting(
+            "reading_model",
+            "auto",
+            "The [reading model](how-it-works/retrieval.md#reading): `auto` for the installed one, `none`, or a"
+            " folder.",
+        ),
+        Setting(
+            "reranker",
+            "none",
+            "The [reranker](how-it-works/retrieval.md#rerank) of the results; `local` is `none` too.",
+        ),
+        Setting(
+            "generator", "extractive", "[What writes the answer](how-it-works/answers.md#models); `extractive` quotes."
+        ),
+        Setting(
+            "checker",
+            "words",
+            "The [second vote](how-it-works/citations.md#second-vote) on undecided citations; `words` asks no model.",
+        ),
+        Setting("signing_key", "", "[Signs answers](#signing-key); unset, random for each process.", "secret"),
+        Setting(
+            "allowed_origins", "", "[Sites that may ask](#origins), separated by commas; unset, only the same origin."
+        ),
+        Setting("limiter", "memory", "[What counts requests and money](running/limits.md#limiter)."),
+        Setting(
+            "rates",
+            "10/min,60/h,200/day",
+            "[How often one reader may ask](running/limits.md#rates); `off` for no limit.",
+        ),
+        Setting(
+            "daily_budget_usd",
+            "5",
+            "[What models may cost a site in a day](running/limits.md#budget), in US dollars; `off` for no limit.",
+        ),
+        Setting(
+            "prices", "", "[Prices of models](running/limits.md#prices) that differ from the list, or that it lacks."
+        ),
+        Setting(
+            "economy_generator",
+            "",
+            "The generator from 80 % of the day's budget on; unset, a cheaper one of Cohere's, else the usual.",
+        ),
+        Setting(
+            "log_questions",
+            False,
+            "Writes questions and comments on ratings into [the log](reference/http-api.md#log).",
+            "switch",
+        ),
+        Setting("log_answers", False, "Writes answers into [the log](reference/http-api.md#log).", "switch"),
+    ),
     offers={
         "store": {"edge:PATH": "chapterverse.store.edge:EdgeStore.from_settings"},
         "ledger": {"sqlite:PATH": "chapterverse.ledger:Ledger.from_settings"},
@@ -75,7 +193,6 @@ CORE = Extension(
             "memory": "chapterverse_api.limits.memory:MemoryLimiter.from_settings",
             "sqlite:PATH": "chapterverse_api.limits.sqlite:SqliteLimiter.from_settings",
         },
-        "records": {"sqlite:PATH": "chapterverse_api.records.table:RecordsTable.from_settings"},
     },
     commands={
         "index": Command("Build", "chapterverse.cli.index:index", "Update the index to hold exactly this site."),
@@ -93,24 +210,9 @@ CORE = Extension(
         "search": Command("Ask", "chapterverse_api.commands.ask:search", "List the chunks that a question finds."),
         "ask": Command("Ask", "chapterverse_api.commands.ask:ask", "Answer a question, or explain a text."),
         "serve": Command("Ask", "chapterverse_api.commands.ask:serve", "Run the API, and optionally serve the site."),
-        "feedback": Command(
-            "Measure",
-            "chapterverse_api.commands.conversations:feedback",
-            "Print readers' ratings of answers, newest first.",
-        ),
         "status": Command("Operate", "chapterverse.cli.index:status", "Show what is indexed."),
-        "remember": Command(
-            "Operate",
-            "chapterverse.cli.knowledge:remember",
-            "Write a fact for the chat into a file beside your docs, or remove one.",
-        ),
-        "forget": Command(
-            "Operate", "chapterverse_api.commands.conversations:forget", "Forget a conversation, or all old ones."
-        ),
-        "schema": Command(
-            "Operate", "chapterverse.cli.knowledge:schema", "Print the fields of a document type, or of all."
-        ),
     },
+    events={"": "chapterverse_api.answer.event:measure"},
 )
 
 EXTENSIONS = (
@@ -158,19 +260,123 @@ EXTENSIONS = (
             ),
         },
     ),
+    Extension(
+        "knowledge",
+        settings=(
+            Setting(
+                "knowledge",
+                "",
+                "Folder of [FAQ and memory files](#knowledge) to index; unset, `knowledge` in the docs.",
+            ),
+            Setting("persona", "", "File to index that tells the chat [how to speak](#persona); unset, `persona.md`."),
+            *(
+                Setting(f"enable_{kind}", True, "As the option of [documents](#documents).", "switch")
+                for kind in ("persona", "faq", "memory")
+            ),
+            *(
+                Setting(f"{kind}_top_k", default, "As the option of [documents](#documents).", "count", most)
+                for kind, default, most in (("faq", 2, 10), ("memory", 3, 20))
+            ),
+        ),
+        parts={
+            "documents": "chapterverse.ext.knowledge.folder:KnowledgeFiles.find",
+            "repeated_questions": "chapterverse.ext.knowledge.questions:repeated_questions",
+            "validate_chunk": "chapterverse.ext.knowledge.metadata:validate_chunk",
+            "document_schemas": "chapterverse.ext.knowledge.metadata:get_schemas",
+            "persona": "chapterverse.ext.knowledge.persona:persona_of",
+            "unmatched_entries": "chapterverse.ext.knowledge.commands:list_unmatched",
+            "weigh_memories": "chapterverse_api.ext.knowledge.memories:weigh_memories",
+        },
+        lookups={
+            "faq": "chapterverse_api.ext.knowledge.faq:look_up",
+            "memory": "chapterverse_api.ext.knowledge.memories:look_up",
+        },
+        commands={
+            "remember": Command(
+                "Operate",
+                "chapterverse.ext.knowledge.commands:remember",
+                "Write a fact for the chat into a file beside your docs, or remove one.",
+            ),
+            "schema": Command(
+                "Operate",
+                "chapterverse.ext.knowledge.commands:schema",
+                "Print the fields of a document type, or of all.",
+            ),
+        },
+    ),
     Extension("leases"),
-    Extension("net"),
+    Extension(
+        "net",
+        settings=(
+            Setting(
+                "allow_private",
+                "",
+                "Private servers to fetch from, also by plain HTTP: `host:port,host:port`."
+                " All others need HTTPS and a public address.",
+            ),
+        ),
+    ),
     Extension("embedders"),
-    Extension("qdrant", offers={"store": {"qdrant[:URL]": "chapterverse.ext.qdrant.store:QdrantStore.from_settings"}}),
+    Extension(
+        "qdrant",
+        settings=(
+            Setting("qdrant_url", "", "The server of the store `qdrant:` without an address.", prefix=""),
+            Setting("qdrant_api_key", "", "The key of a Qdrant server.", "secret", prefix=""),
+        ),
+        offers={"store": {"qdrant[:URL]": "chapterverse.ext.qdrant.store:QdrantStore.from_settings"}},
+    ),
     Extension("s3", offers={"store": {"s3://BUCKET/PREFIX": "chapterverse.ext.s3.store:S3Store.from_settings"}}),
     Extension(
+        "conversations",
+        settings=(
+            Setting("records", "", "Where [conversations are kept](#records), if at all.", "secret"),
+            Setting("records_days", "30", "Days for which a conversation is kept, 1 to 3650."),
+            *(
+                Setting(f"enable_{kind}", True, "As the option of [documents](#documents).", "switch")
+                for kind in ("turn", "summary")
+            ),
+            *(
+                Setting(f"{kind}_top_k", default, "As the option of [documents](#documents).", "count", most)
+                for kind, default, most in (("turn", 4, 20), ("summary", 2, 10))
+            ),
+        ),
+        offers={"records": {"sqlite:PATH": "chapterverse_api.ext.conversations.table:RecordsTable.from_settings"}},
+        parts={"conversations": "chapterverse_api.ext.conversations.threads:open_threads"},
+        commands={
+            "feedback": Command(
+                "Measure",
+                "chapterverse_api.ext.conversations.commands:feedback",
+                "Print readers' ratings of answers, newest first.",
+            ),
+            "forget": Command(
+                "Operate",
+                "chapterverse_api.ext.conversations.commands:forget",
+                "Forget a conversation, or all old ones.",
+            ),
+        },
+        # A secret may still name the database.
+        routes=dict.fromkeys(("records", "secrets_arn"), "chapterverse_api.ext.conversations.routes:router"),
+    ),
+    Extension(
         "postgres",
+        extra="postgres",
         offers={
             "ledger": {"postgres[ql]://USER:PASSWORD@HOST/NAME": "chapterverse.ext.postgres.ledger:open_ledger"},
             "records": {"postgres[ql]://USER:PASSWORD@HOST/NAME": "chapterverse_api.ext.postgres.records:open_records"},
         },
     ),
-    Extension("aws", parts={"secrets_arn": "chapterverse.ext.aws.secrets:resolve_secrets"}),
+    Extension(
+        "aws",
+        settings=(
+            Setting(
+                "secrets_arn",
+                "",
+                "[Where AWS keeps secrets](running/operating.md#secrets): ARNs of Secrets Manager or Parameter Store,"
+                " separated by commas.",
+            ),
+        ),
+        parts={"secrets_arn": "chapterverse.ext.aws.secrets:resolve_secrets"},
+    ),
     Extension(
         "dynamodb",
         offers={
@@ -180,6 +386,10 @@ EXTENSIONS = (
     ),
     Extension(
         "cohere",
+        settings=(
+            Setting("cohere_url", "https://api.cohere.com", "Address of Cohere's API, without `/v2`."),
+            Setting("cohere_api_key", "", "The key of Cohere's API.", "secret", prefix=""),
+        ),
         offers={
             "embedder": {"cohere[:MODEL]": "chapterverse.ext.cohere.embedder:CohereEmbedder.from_settings"},
             "reranker": {"cohere[:MODEL]": "chapterverse_api.ext.cohere.reranker:CohereReranker.from_settings"},
@@ -188,6 +398,15 @@ EXTENSIONS = (
     ),
     Extension(
         "openai",
+        settings=(
+            Setting(
+                "openai_url",
+                "https://api.openai.com",
+                "Address of OpenAI's API or of a server with its interface, without `/v1`, for embedder, generator"
+                " and checker; [other addresses](how-it-works/answers.md#addresses) are used as they are.",
+            ),
+            Setting("openai_api_key", "", "The key of that server.", "secret", prefix=""),
+        ),
         offers={
             "embedder": {"openai:MODEL": "chapterverse.ext.openai.embedder:OpenAIEmbedder.from_settings"},
             "generator": {"openai:MODEL": "chapterverse_api.ext.openai.generator:OpenAIGenerator.from_settings"},
@@ -197,6 +416,7 @@ EXTENSIONS = (
     ),
     Extension(
         "bedrock",
+        extra="aws",
         offers={
             "embedder": {"bedrock:MODEL": "chapterverse.ext.bedrock.embedder:BedrockEmbedder.from_settings"},
             "reranker": {"bedrock:MODEL": "chapterverse_api.ext.bedrock.reranker:BedrockReranker.from_settings"},
@@ -208,12 +428,20 @@ EXTENSIONS = (
     ),
     Extension(
         "fastembed",
+        extra="local",
         offers={
             "embedder": {"fastembed:MODEL-or-PATH": "chapterverse.ext.fastembed.embedder:FastEmbedder.from_settings"}
         },
     ),
     Extension(
         "enrichment",
+        settings=(
+            Setting(
+                "enricher",
+                "none",
+                "The [enricher](how-it-works/enrichment.md), a model that a build asks about changed pages.",
+            ),
+        ),
         offers={
             "enricher": dict.fromkeys(
                 ("cohere:MODEL", "openai:MODEL", "bedrock:MODEL"),
@@ -221,7 +449,19 @@ EXTENSIONS = (
             )
         },
     ),
-    Extension("work", parts={"proof_of_work": "chapterverse_api.ext.work.proof_of_work:ProofOfWork"}),
+    Extension(
+        "work",
+        settings=(
+            Setting(
+                "proof_of_work",
+                False,
+                "Whether readers must [solve a challenge](running/limits.md#work) for each question after half of a"
+                " limit.",
+                "switch",
+            ),
+        ),
+        parts={"proof_of_work": "chapterverse_api.ext.work.proof_of_work:ProofOfWork"},
+    ),
     Extension(
         "evaluation",
         parts={"questions": "chapterverse_api.ext.evaluation.questions:read_questions"},
@@ -243,6 +483,20 @@ EXTENSIONS = (
     ),
     Extension(
         "report",
+        settings=(
+            Setting(
+                "report",
+                False,
+                "[Ask readers' questions again](running/report.md#again) when the index changes.",
+                "switch",
+            ),
+            Setting(
+                "report_token",
+                "",
+                "By it agents read [what your docs lack](running/report.md#agents) at `/mcp`.",
+                "secret",
+            ),
+        ),
         parts={"report": "chapterverse.ext.report.command:after_build"},
         commands={
             "report": Command(
@@ -252,6 +506,26 @@ EXTENSIONS = (
     ),
     Extension(
         "agents",
+        settings=(
+            Setting(
+                "schemas",
+                "schemas",
+                "Folder of JSON Schemas, `NAME.json`, for [answers with data](reference/http-api.md#data);"
+                " `make package` packs `schemas` for Lambda.",
+            ),
+            Setting(
+                "tools",
+                "",
+                "File of [the tools](reference/tools.md) that a model may call; `CHAPTERVERSE_TOOL_…` hold secrets"
+                " for their headers.",
+            ),
+            Setting("mcp", False, "Whether [agents may ask](reference/mcp.md), at `/mcp`.", "switch"),
+            Setting(
+                "mcp_rates",
+                "120/min,2000/h,20000/day",
+                "[How often programs may call](reference/mcp.md#rates) at `/mcp` from one address.",
+            ),
+        ),
         parts={
             "plans": "chapterverse_api.ext.agents.plans.requests:plan_for_owner",
             "plan_walk": "chapterverse_api.ext.agents.plans.walk:walk_plan",
@@ -272,11 +546,21 @@ EXTENSIONS = (
     ),
 )
 
+#: The settings of ours, by name.
+SETTINGS = {setting.name: setting for extension in EXTENSIONS for setting in extension.settings}
+
 #: The parts of a site's life by which `--help` lists the commands.
 GROUPS = ("Build", "Ask", "Measure", "Operate")
 
 
-def open_offer(setting: str, settings: Settings, variable: str = "") -> Any:
+def find_settings(names: Iterable[str]) -> Mapping[str, Setting[Any]]:
+    """Return the settings by name: ours, and those of other distributions if one of the names is none of ours."""
+    if SETTINGS.keys() >= {*names}:
+        return SETTINGS
+    return SETTINGS | {setting.name: setting for extension in foreign() for setting in extension.settings}
+
+
+def open_offer(setting: str, settings: Values, variable: str = "") -> Any:
     """Open what a setting names; None if its value names nothing to open.
 
     Args:
@@ -285,9 +569,10 @@ def open_offer(setting: str, settings: Settings, variable: str = "") -> Any:
     Raises:
         ConfigurationError: no room offers such a value, or the one that does can't use it.
     """
-    value: str = getattr(settings, setting)
+    declared = SETTINGS[setting]
+    value: str = settings[declared]
     kind, colon, rest = value.partition(":")
-    for extension in _every_extension():
+    for extension in every_extension():
         offers = extension.offers.get(setting, {})
         forms = [form for form in offers if kind in _kinds(form)]
         for form in forms:
@@ -295,23 +580,22 @@ def open_offer(setting: str, settings: Settings, variable: str = "") -> Any:
                 return _open(offers[form], extension, settings, rest)
         if forms and extension in EXTENSIONS:
             break
-    declared = next(field.metadata for field in fields(settings) if field.name == setting)
     # An address may hold a password.
     shown = f"{kind}:…" if "://" in value or "@" in value else value
-    named = "nothing that is known" if declared.get("secret") else repr(shown)
-    *most, last = (form for extension in _every_extension() for form in extension.offers.get(setting, ()))
+    named = "nothing that is known" if declared.kind == "secret" else repr(shown)
+    *most, last = (form for extension in every_extension() for form in extension.offers.get(setting, ()))
     use = f"{', '.join(most)} or {last}" if most else last
-    raise ConfigurationError(f"{variable or declared['env']} is {named}: use {use}.")
+    raise ConfigurationError(f"{variable or declared.variable} is {named}: use {use}.")
 
 
 def load_part(name: str) -> Any:
     """Return what makes a part of the core's walk that a room has."""
-    return next(load(extension.parts[name], extension) for extension in _every_extension() if name in extension.parts)
+    return next(load(extension.parts[name], extension) for extension in every_extension() if name in extension.parts)
 
 
-def load_part_of_offer(name: str, setting: str, settings: Settings) -> Any:
+def load_part_of_offer(name: str, setting: str, settings: Values) -> Any:
     """Return the part of the room that offers what a setting names; None if that room has no such part."""
-    kind = getattr(settings, setting).partition(":")[0]
+    kind = settings[SETTINGS[setting]].partition(":")[0]
     rooms = (room for room in EXTENSIONS if any(kind in _kinds(form) for form in room.offers.get(setting, ())))
     return next((load(room.parts[name], room) for room in rooms if name in room.parts), None)
 
@@ -344,7 +628,7 @@ def load(place: str, extension: Extension | None = None) -> Any:
 def list_commands() -> dict[str, Command]:
     """Return every command by name. A foreign one with the name of another is left out, and that is said."""
     found: dict[str, Command] = {}
-    for extension in _every_extension():
+    for extension in every_extension():
         for name, command in extension.commands.items():
             if name in found:
                 _complain(f"The command {name} of the extension {extension.name} is left out: another has that name.")
@@ -352,20 +636,33 @@ def list_commands() -> dict[str, Command]:
     return found
 
 
-def load_routers(settings: Settings, extensions: Iterable[Extension]) -> Iterator[Any]:
+def load_routers(settings: Values, extensions: Iterable[Extension]) -> Iterator[Any]:
     """Yield the routers of these that are on. One of a stranger that can't be loaded is named and left out."""
     for extension in extensions:
-        places = (p for setting, p in extension.routes.items() if not setting or getattr(settings, setting))
-        for place in " ".join(places).split():
-            try:
-                router = load(place, extension)
-                if not hasattr(router, "include_router"):
-                    raise ConfigurationError(f"The extension {extension.name} has no router at {place}.")
-                yield router
-            except ConfigurationError as error:
-                if extension in EXTENSIONS:
-                    raise
-                _complain(str(error))
+        yield from _load_each("router", extension.routes, extension, settings, lambda it: hasattr(it, "include_router"))
+
+
+def load_listeners(settings: Values) -> Iterator[Any]:
+    """Yield what is called with each answer, likewise."""
+    for extension in every_extension():
+        yield from _load_each("function", extension.events, extension, settings, callable)
+
+
+def _load_each(
+    noun: str, places: Mapping[str, str], extension: Extension, settings: Values, is_one: Callable[[Any], bool]
+) -> Iterator[Any]:
+    known = SETTINGS | {setting.name: setting for setting in extension.settings}
+    on = (place for name, place in places.items() if not name or settings[known[name]])
+    for place in dict.fromkeys(" ".join(on).split()):
+        try:
+            found = load(place, extension)
+            if not is_one(found):
+                raise ConfigurationError(f"The extension {extension.name} has no {noun} at {place}.")
+            yield found
+        except ConfigurationError as error:
+            if extension in EXTENSIONS:
+                raise
+            _complain(str(error))
 
 
 @cache
@@ -402,13 +699,13 @@ def _complain(sentence: str) -> None:
     print(sentence, file=sys.stderr)  # noqa: T201
 
 
-def _every_extension() -> Iterator[Extension]:
+def every_extension() -> Iterator[Extension]:
     """Yield the extensions, ours first. Others are searched only where none of ours ends that."""
     yield from EXTENSIONS
     yield from foreign()
 
 
-def _open(place: str, extension: Extension, settings: Settings, rest: str) -> Any:
+def _open(place: str, extension: Extension, settings: Values, rest: str) -> Any:
     try:
         return load(place, extension)(settings, rest) if place else None
     except ChapterVerseError:
@@ -423,23 +720,39 @@ def _open(place: str, extension: Extension, settings: Settings, rest: str) -> An
 
 def _check(extension: Extension) -> None:
     """Raise `ValueError` if a field of a manifest can't be used."""
-    from chapterverse.settings import SETTINGS
-
+    _check_settings(extension)
     try:
         forms = [(setting, *form) for setting, offers in extension.offers.items() for form in offers.items()]
         commands = [(name, row.group, row.place, row.help) for name, row in extension.commands.items()]
-        texts = [extension.name, *chain(*forms, *commands, *extension.routes.items())]
+        tables = (extension.lookups, extension.routes, extension.events)
+        texts = [extension.name, *chain(*forms, *commands, *(row for table in tables for row in table.items()))]
     except (AttributeError, TypeError, ValueError):
-        raise ValueError("offers and routes are tables of texts, and commands one of `Command`") from None
+        raise ValueError(
+            "offers, lookups, routes and events are tables of texts, and commands one of `Command`"
+        ) from None
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a name, a form or a place is no text")
-    if unknown := {*extension.offers, *filter(None, extension.routes)} - {*SETTINGS}:
+    switches = {*extension.routes, *extension.events} - {"", *(setting.name for setting in extension.settings)}
+    if unknown := {*extension.offers, *switches} - {*SETTINGS}:
         raise ValueError(f"there is no setting {min(unknown)}")
     if groups := {group for _, group, _, _ in commands} - {*GROUPS, ""}:
         raise ValueError(f"there is no group {min(groups)} of commands")
     kinds = [(setting, kind) for setting, form, _ in forms for kind in _kinds(form)]
     if len({*kinds}) < len(kinds):
         raise ValueError("two forms of a setting begin alike")
+
+
+def _check_settings(extension: Extension) -> None:
+    # A name of its own is in nobody's way, not even in a later release of ours.
+    prefix = f"{extension.name}_".replace("-", "_").lower()
+    types = {"text": str, "secret": str, "switch": bool, "count": int}
+    for setting in extension.settings:
+        if not isinstance(setting, Setting) or not isinstance(setting.name, str) or setting.kind not in types:
+            raise ValueError("settings is no tuple of `Setting`")
+        if not re.fullmatch(f"{re.escape(prefix)}[a-z0-9_]+", setting.name) or setting.name in SETTINGS:
+            raise ValueError(f"the name of the setting {setting.name} doesn't begin with {prefix}, or is one of ours")
+        if setting.prefix != PREFIX or type(setting.default) is not types[setting.kind]:
+            raise ValueError(f"the setting {setting.name} has another prefix, or a default that is no {setting.kind}")
 
 
 def _line(error: BaseException) -> str:

@@ -19,11 +19,11 @@ from mkdocs.structure.pages import Page as MkDocsPage
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.indexing import publish_policy
+from chapterverse.indexing.documents import find_documents
 from chapterverse.indexing.plugins import index_run, pages
 from chapterverse.indexing.plugins.options import explain_unknown_options, is_preview
 from chapterverse.indexing.plugins.pages import BuildPages, theme_language
 from chapterverse.indexing.plugins.project_file import complete
-from chapterverse.knowledge.folder import Documents
 from chapterverse.local_server import Preview
 from chapterverse.page_globs import PageGlobs
 from chapterverse.readers.front_matter import text_value
@@ -102,7 +102,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         try:
             options = self._options = complete(self.config.user_configs[-1], root, "mkdocs.yml", tell, config.site_url)
             self._settings = options.settings(root, config.site_name, pages.docs_version(), preview=self._serving)
-            self._documents = Documents.of(self._settings, Path(config.docs_dir), root)
+            self._documents = find_documents(self._settings, Path(config.docs_dir), root)
             self._widget, self._agent_options = options.widget_options(), overview.AgentOptions.of(options.agents)
         except ConfigurationError as error:
             raise PluginError(f"chapterverse: {error}") from error

@@ -192,6 +192,21 @@ def main_language(sources: Iterable[Source]) -> str:
     return languages.most_common(1)[0][0] if languages else "en"
 
 
+@dataclass(frozen=True, slots=True)
+class Persona:
+    """The style of the chat. It affects the wording only: code decides on citations and refusals.
+
+    Attributes:
+        name: the chat's name for itself; empty for none.
+        language: BCP 47 tag of the answers if the pages are in it; empty for the reader's own.
+        text: tone and rules in the owner's words, Markdown.
+    """
+
+    name: str = ""
+    language: str = ""
+    text: str = ""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Scope:
     """A site in one docs version; each scope has one head."""

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Mapping
-from dataclasses import Field, dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from chapterverse.errors import ConfigurationError
+from chapterverse.extensions import PREFIX, SETTINGS, Setting, find_settings
+
+T = TypeVar("T")
 
 #: Default place of the embedded index; by convention MkDocs plugins use `.cache/plugin/<name>`.
-DEFAULT_STORE = "edge:.cache/plugin/chapterverse"
+DEFAULT_STORE = str(SETTINGS["store"].default)
 
 #: Variables by which CI services mark the build of a pull request, whose author may be a stranger.
 _PULL_REQUEST = {
@@ -31,10 +34,9 @@ _PULL_REQUEST_NUMBER = ("CI_MERGE_REQUEST_IID", "CIRCLE_PULL_REQUEST", "VERCEL_G
 #: Names of variables with the secrets of the site's own tools begin so.
 TOOL_SECRETS = "CHAPTERVERSE_TOOL_"
 
-_PREFIX = "CHAPTERVERSE_"
 #: Variables of the npm packages and of our tests.
 _READ_ELSEWHERE = frozenset(
-    _PREFIX + name
+    PREFIX + name
     for name in (
         "COMMAND CHROMIUM DOCUMENTS FIREFOX KILLS MODULE_DELAY PAYLOADS RENDERS SCHEDULES STRIKES TEST_MODELS".split()
     )
@@ -44,141 +46,95 @@ _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 
 
-def _secret(name: str) -> Any:
-    return field(default="", repr=False, metadata={"env": name, "secret": True})
-
-
-def _setting(default: Any, name: str) -> Any:
-    return field(default=default, metadata={"env": name})
-
-
-def _count(default: int, name: str, most: int) -> Any:
-    return field(default=default, metadata={"env": name, "most": most})
+def _declared(name: str) -> Any:
+    setting = SETTINGS[name]
+    return field(default=setting.default, repr=setting.kind != "secret")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All run-time settings; secrets are left out of `repr`.
 
+    The manifests in `chapterverse.extensions` declare them. `settings[SETTING]` is the value of any, also of one that
+    another distribution declares.
+
     Attributes:
-        store: `edge:PATH`, `qdrant:URL` or `s3://bucket/prefix`.
-        ledger: `sqlite:PATH` or `postgresql://…`; empty means a separate file for each store.
-        schemas: folder of JSON Schemas that the data of an answer may fit.
-        persona: file with the chat's name, language and tone; empty looks for `persona.md`.
-        knowledge: folder with the folders `persona`, `faq` and `memory`; empty looks for `knowledge` in the docs.
-        base_url: address of the published site; if the index has another, citations are rewritten to this one.
-        site: name of the site's index; empty means the only one in the store.
-        docs_version: docs version; None means the only one in the store.
-        publish: whether a build may write the index; None means yes for the embedded store, no for a remote one.
-        preview_store: remote store for builds of pull requests instead of the site's; if empty, they write none.
+        also: sources beyond the site to index too (see `external_entries`).
         pull_request: whether a pull request is being built, which never writes the site's own remote index.
         preview_of: the store that `preview_store` replaced; empty if none.
-        endpoint: address of the API that the widget calls; `/` is the site's own origin, empty names no API.
-        embedder: `none`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`, `fastembed:MODEL-or-PATH`.
-        reranker: `none`, `local`, `cohere[:MODEL]`, `bedrock:MODEL`.
-        reading_model: `auto` uses the installed reading model if there is one; `none`; or a folder with its files.
-        generator: `extractive`, `cohere[:MODEL]`, `bedrock:MODEL`, `openai:MODEL`.
-        checker: the second vote on citations: `words`, `openai:MODEL`, `bedrock:guardrail/ID[:VERSION]`.
-        enricher: `none`, `cohere:MODEL`, `openai:MODEL` or `bedrock:MODEL`, called once for each changed page.
-        records: `sqlite:PATH`, `postgresql://…` or `dynamodb:TABLE` for conversations; empty stores none.
-        records_days: days after which a conversation is removed.
-        signing_key: signs our answers in a conversation that the browser keeps; several, comma-separated, newest first.
-        report: whether readers' questions are asked again after each build that changes the index.
-        report_token: whoever sends it may read the report's gaps at `/mcp`; empty serves them to nobody.
-        limiter: where requests and costs are counted: `memory`, `sqlite:PATH` or `dynamodb:TABLE`.
-        rates: requests allowed per client, such as "10/min,60/h,200/day"; "off" for no limit.
-        mcp_rates: calls of tools and pages read at `/mcp`, per client, in the same form.
-        daily_budget_usd: most US dollars that a site's models may cost per day (UTC); "off" for no limit.
-        prices: prices of models that the list lacks or that differ, such as
-            "generator=0.15/0.60,reranker=2,embedder=0.1": US dollars per million tokens, or per thousand searches.
-        economy_generator: cheaper model that answers from four fifths of the budget on.
-        proof_of_work: whether a client that has used half of a rate limit must compute a proof of work before each
-            further question.
-        secrets_arn: secrets of Secrets Manager or parameters of Parameter Store, comma-separated, each a JSON object of
-            secrets by name (see `chapterverse.ext.aws.secrets`).
-        log_questions: whether the log holds the text of questions, and of comments on ratings.
-        log_answers: whether the log holds the text of answers.
-        cohere_url, openai_url: servers of these interfaces, without `/v2` and `/v1`.
-        cohere_api_key, openai_api_key, qdrant_api_key: keys for these servers.
-        qdrant_url: server of the store `qdrant:` without an address.
-        allowed_origins: origins that may ask, comma-separated; empty means the same origin only.
-        allow_private: servers of a private network that may be fetched from, also by plain HTTP, as
-            "host:port,host:port"; all other fetches use HTTPS and public addresses.
-        also: sources beyond the site to index too (see `ext.sources.entries`).
-        mcp: whether programs may ask over the Model Context Protocol, at `/mcp`.
-        tools: file with the site's tools, YAML or JSON; if empty, models have none.
         tool_secrets: names and values of the variables that begin with `CHAPTERVERSE_TOOL_`, for headers of tools.
-        enable_persona, enable_faq, enable_memory: whether these documents are indexed and used in answers.
-        enable_turn, enable_summary: whether earlier turns of a kept conversation, and its summary, are in prompts.
-        turn_top_k: maximum of earlier turns for an answer, besides the latest; 1 to 20.
-        faq_top_k: maximum of FAQ entries for an answer; 1 to 10.
-        memory_top_k: maximum of memories for an answer; 1 to 20.
-        summary_top_k: 1 to 10; has no effect, because a conversation has one summary.
+        foreign: names and values of settings that other distributions declare.
 
     Raises:
         ConfigurationError: a count is out of its range, or a switch is neither true nor false.
     """
 
-    store: str = _setting(DEFAULT_STORE, "CHAPTERVERSE_STORE")
-    ledger: str = _secret("CHAPTERVERSE_LEDGER")
-    persona: str = _setting("", "CHAPTERVERSE_PERSONA")
-    knowledge: str = _setting("", "CHAPTERVERSE_KNOWLEDGE")
-    schemas: str = _setting("schemas", "CHAPTERVERSE_SCHEMAS")
-    base_url: str = _setting("", "CHAPTERVERSE_BASE_URL")
-    site: str = _setting("", "CHAPTERVERSE_SITE")
-    docs_version: str | None = _setting(None, "CHAPTERVERSE_DOCS_VERSION")
-    publish: bool | None = _setting(None, "CHAPTERVERSE_PUBLISH")
-    endpoint: str = _setting("", "CHAPTERVERSE_ENDPOINT")
-    embedder: str = _setting("none", "CHAPTERVERSE_EMBEDDER")
-    reranker: str = _setting("none", "CHAPTERVERSE_RERANKER")
-    reading_model: str = _setting("auto", "CHAPTERVERSE_READING_MODEL")
-    generator: str = _setting("extractive", "CHAPTERVERSE_GENERATOR")
-    checker: str = _setting("words", "CHAPTERVERSE_CHECKER")
-    enricher: str = _setting("none", "CHAPTERVERSE_ENRICHER")
-    records: str = _secret("CHAPTERVERSE_RECORDS")
-    records_days: str = _setting("30", "CHAPTERVERSE_RECORDS_DAYS")
-    signing_key: str = _secret("CHAPTERVERSE_SIGNING_KEY")
-    report: bool = _setting(False, "CHAPTERVERSE_REPORT")
-    report_token: str = _secret("CHAPTERVERSE_REPORT_TOKEN")
-    allowed_origins: str = _setting("", "CHAPTERVERSE_ALLOWED_ORIGINS")
-    allow_private: str = _setting("", "CHAPTERVERSE_ALLOW_PRIVATE")
-    mcp: bool = _setting(False, "CHAPTERVERSE_MCP")
-    enable_persona: bool = _setting(True, "CHAPTERVERSE_ENABLE_PERSONA")
-    enable_faq: bool = _setting(True, "CHAPTERVERSE_ENABLE_FAQ")
-    enable_memory: bool = _setting(True, "CHAPTERVERSE_ENABLE_MEMORY")
-    enable_turn: bool = _setting(True, "CHAPTERVERSE_ENABLE_TURN")
-    enable_summary: bool = _setting(True, "CHAPTERVERSE_ENABLE_SUMMARY")
-    turn_top_k: int = _count(4, "CHAPTERVERSE_TURN_TOP_K", 20)
-    faq_top_k: int = _count(2, "CHAPTERVERSE_FAQ_TOP_K", 10)
-    memory_top_k: int = _count(3, "CHAPTERVERSE_MEMORY_TOP_K", 20)
-    summary_top_k: int = _count(2, "CHAPTERVERSE_SUMMARY_TOP_K", 10)
-    tools: str = _setting("", "CHAPTERVERSE_TOOLS")
-    limiter: str = _setting("memory", "CHAPTERVERSE_LIMITER")
-    rates: str = _setting("10/min,60/h,200/day", "CHAPTERVERSE_RATES")
-    mcp_rates: str = _setting("120/min,2000/h,20000/day", "CHAPTERVERSE_MCP_RATES")
-    daily_budget_usd: str = _setting("5", "CHAPTERVERSE_DAILY_BUDGET_USD")
-    prices: str = _setting("", "CHAPTERVERSE_PRICES")
-    economy_generator: str = _setting("", "CHAPTERVERSE_ECONOMY_GENERATOR")
-    proof_of_work: bool = _setting(False, "CHAPTERVERSE_PROOF_OF_WORK")
-    secrets_arn: str = _setting("", "CHAPTERVERSE_SECRETS_ARN")
-    log_questions: bool = _setting(False, "CHAPTERVERSE_LOG_QUESTIONS")
-    log_answers: bool = _setting(False, "CHAPTERVERSE_LOG_ANSWERS")
-    cohere_url: str = _setting("https://api.cohere.com", "CHAPTERVERSE_COHERE_URL")
-    cohere_api_key: str = _secret("COHERE_API_KEY")
-    openai_url: str = _setting("https://api.openai.com", "CHAPTERVERSE_OPENAI_URL")
-    openai_api_key: str = _secret("OPENAI_API_KEY")
-    qdrant_url: str = _setting("", "QDRANT_URL")
-    qdrant_api_key: str = _secret("QDRANT_API_KEY")
-    preview_store: str = _setting("", "CHAPTERVERSE_PREVIEW_STORE")
+    store: str = _declared("store")
+    ledger: str = _declared("ledger")
+    persona: str = _declared("persona")
+    knowledge: str = _declared("knowledge")
+    schemas: str = _declared("schemas")
+    base_url: str = _declared("base_url")
+    site: str = _declared("site")
+    docs_version: str | None = _declared("docs_version")
+    publish: bool | None = _declared("publish")
+    endpoint: str = _declared("endpoint")
+    embedder: str = _declared("embedder")
+    reranker: str = _declared("reranker")
+    reading_model: str = _declared("reading_model")
+    generator: str = _declared("generator")
+    checker: str = _declared("checker")
+    enricher: str = _declared("enricher")
+    records: str = _declared("records")
+    records_days: str = _declared("records_days")
+    signing_key: str = _declared("signing_key")
+    report: bool = _declared("report")
+    report_token: str = _declared("report_token")
+    allowed_origins: str = _declared("allowed_origins")
+    allow_private: str = _declared("allow_private")
+    mcp: bool = _declared("mcp")
+    enable_persona: bool = _declared("enable_persona")
+    enable_faq: bool = _declared("enable_faq")
+    enable_memory: bool = _declared("enable_memory")
+    enable_turn: bool = _declared("enable_turn")
+    enable_summary: bool = _declared("enable_summary")
+    turn_top_k: int = _declared("turn_top_k")
+    faq_top_k: int = _declared("faq_top_k")
+    memory_top_k: int = _declared("memory_top_k")
+    summary_top_k: int = _declared("summary_top_k")
+    tools: str = _declared("tools")
+    limiter: str = _declared("limiter")
+    rates: str = _declared("rates")
+    mcp_rates: str = _declared("mcp_rates")
+    daily_budget_usd: str = _declared("daily_budget_usd")
+    prices: str = _declared("prices")
+    economy_generator: str = _declared("economy_generator")
+    proof_of_work: bool = _declared("proof_of_work")
+    secrets_arn: str = _declared("secrets_arn")
+    log_questions: bool = _declared("log_questions")
+    log_answers: bool = _declared("log_answers")
+    cohere_url: str = _declared("cohere_url")
+    cohere_api_key: str = _declared("cohere_api_key")
+    openai_url: str = _declared("openai_url")
+    openai_api_key: str = _declared("openai_api_key")
+    qdrant_url: str = _declared("qdrant_url")
+    qdrant_api_key: str = _declared("qdrant_api_key")
+    preview_store: str = _declared("preview_store")
     also: tuple[Any, ...] = ()
     pull_request: bool = False
     preview_of: str = ""
     tool_secrets: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    foreign: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        for f in fields(self):
-            if "most" in f.metadata:
-                _check_count(f.metadata["env"], getattr(self, f.name), f.metadata["most"])
+        for setting in find_settings(dict(self.foreign)).values():
+            if setting.kind == "count":
+                check_count(setting.variable, self[setting], setting.most)
+
+    def __getitem__(self, setting: Setting[T], /) -> T:
+        own = setting.name in SETTINGS
+        value: T = getattr(self, setting.name) if own else dict(self.foreign).get(setting.name, setting.default)
+        return value
 
     @property
     def disabled_types(self) -> frozenset[str]:
@@ -206,15 +162,19 @@ class Settings:
     @property
     def secrets(self) -> dict[str, str]:
         """Every secret that is set, by variable."""
-        values = {name: str(getattr(self, field)) for name, field in secret_fields().items()} | dict(self.tool_secrets)
+        declared = secret_settings(dict(self.foreign))
+        values = {variable: self[setting] for variable, setting in declared.items()} | dict(self.tool_secrets)
         return {name: value for name, value in values.items() if value}
 
     def with_secrets(self, secrets: Mapping[str, str]) -> Settings:
         """Return a copy in which these secrets, by variable, replace those that are not set."""
-        missing = {field: secrets.get(name) for name, field in secret_fields().items() if not getattr(self, field)}
+        declared = secret_settings(secrets)
+        found = {setting.name: secrets.get(v) for v, setting in declared.items() if not self[setting]}
+        missing = {name: value for name, value in found.items() if name in SETTINGS}
+        foreign = {**{name: v for name, v in found.items() if v and name not in SETTINGS}, **dict(self.foreign)}
         tools = {name: value for name, value in secrets.items() if name.startswith(TOOL_SECRETS)}
-        merged = tuple(sorted({**tools, **dict(self.tool_secrets)}.items()))
-        return self.override(**missing, tool_secrets=merged)._for_pull_request()
+        merged = _sorted({**tools, **dict(self.tool_secrets)})
+        return self.override(**missing, foreign=_sorted(foreign), tool_secrets=merged)._for_pull_request()
 
     def resolve_paths(self, root: Path) -> Settings:
         """Return the settings with relative paths resolved against `root` instead of the working directory."""
@@ -240,13 +200,15 @@ class Settings:
             ConfigurationError: a switch is neither true nor false, or a count is out of its range.
         """
         env = os.environ if environ is None else environ
-        tool_secrets = tuple(sorted((n, v) for n, v in env.items() if n.startswith(TOOL_SECRETS) and v))
+        tool_secrets = _sorted({n: v for n, v in env.items() if n.startswith(TOOL_SECRETS) and v})
         values: dict[str, Any] = {**(below or {}), "pull_request": _is_pull_request(env), "tool_secrets": tool_secrets}
-        for f in SETTINGS.values():
-            raw = env.get(f.metadata["env"])
+        foreign = dict(values.get("foreign", ()))
+        for setting in find_settings(map(_name, _ours(env))).values():
             # CI systems set an empty variable for "not set".
-            if raw:
-                values[f.name] = _parse(f, raw)
+            if raw := env.get(setting.variable):
+                place = values if setting.name in SETTINGS else foreign
+                place[setting.name] = _parse(setting, raw)
+        values["foreign"] = _sorted(foreign)
         return cls(**values).override(**overrides)._for_pull_request()
 
     def _for_pull_request(self) -> Settings:
@@ -258,22 +220,36 @@ class Settings:
         return self.override(store=self.preview_store, ledger=ledger, preview_of=self.preview_of or self.store)
 
 
-#: The settings that a variable may set, by name.
-SETTINGS = {f.name: f for f in fields(Settings) if f.metadata}
-
-
 def explain_unknown_variables(environ: Mapping[str, str] | None = None) -> list[str]:
     """Return a sentence for each variable of ours that nothing reads, with the nearest that is read."""
-    known = [f.metadata["env"] for f in SETTINGS.values()]
-    ours = (name for name in sorted(os.environ if environ is None else environ) if name.startswith(_PREFIX))
-    unknown = [n for n in ours if n not in known and n not in _READ_ELSEWHERE and not n.startswith(TOOL_SECRETS)]
+    ours = _ours(os.environ if environ is None else environ)
+    known = [setting.variable for setting in find_settings(map(_name, ours)).values()]
+    unknown = sorted({*ours} - {*known})
     nearest = {name: difflib.get_close_matches(name, known, 1, 0)[0] for name in unknown}
     return [f"There is no variable {name[:60]!a}: the nearest is {nearest[name]}." for name in unknown]
 
 
-def secret_fields() -> dict[str, str]:
-    """Return the names of the secret settings by variable."""
-    return {f.metadata["env"]: f.name for f in SETTINGS.values() if f.metadata.get("secret")}
+def secret_settings(names: Iterable[str] = ()) -> dict[str, Setting[str]]:
+    """Return the secret settings by variable.
+
+    Args:
+        names: names or variables of settings. If one is none of ours, those of other distributions are among them.
+    """
+    return {s.variable: s for s in find_settings(map(_name, names)).values() if s.kind == "secret"}
+
+
+def _ours(environ: Mapping[str, str]) -> list[str]:
+    """Return the variables that state a setting, if anything."""
+    ours = (name for name in environ if name.startswith(PREFIX) and not name.startswith(TOOL_SECRETS))
+    return [name for name in ours if name not in _READ_ELSEWHERE]
+
+
+def _name(variable: str) -> str:
+    return variable.removeprefix(PREFIX).lower()
+
+
+def _sorted(values: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted(values.items()))
 
 
 def _is_pull_request(env: Mapping[str, str]) -> bool:
@@ -288,14 +264,14 @@ def document_options(options: object) -> dict[str, Any]:
     Raises:
         ConfigurationError: there is no such option, or it has an invalid value.
     """
-    choices = {f.name: f for f in fields(Settings) if f.name.startswith("enable_") or "most" in f.metadata}
+    choices = {name: s for name, s in SETTINGS.items() if name.startswith("enable_") or s.kind == "count"}
     if not isinstance(options, Mapping):
         raise ConfigurationError("The option 'documents' must be a mapping, such as `faq_top_k: 3`.")
     for name, value in options.items():
         if name not in choices:
             raise ConfigurationError(f"There is no option {str(name)[:60]!a} of documents: use {', '.join(choices)}.")
-        if "most" in choices[name].metadata:
-            _check_count(f"documents.{name}", value, choices[name].metadata["most"])
+        if choices[name].kind == "count":
+            check_count(f"documents.{name}", value, choices[name].most)
         elif not isinstance(value, bool):
             raise ConfigurationError(f"documents.{name} must be true or false.")
     return dict(options)
@@ -307,15 +283,16 @@ def _resolve(setting: str, scheme: str, root: Path) -> str:
     return f"{kind}:{root / Path(path).expanduser()}" if kind == scheme and path else setting
 
 
-def _check_count(name: str, value: object, most: int) -> None:
+def check_count(name: str, value: object, most: int) -> None:
+    """Raise `ConfigurationError` if a value is no whole number from 1 to `most`."""
     if type(value) is not int or not 1 <= value <= most:
         raise ConfigurationError(f"{name} must be a whole number from 1 to {most}.")
 
 
-def _parse(setting: Field[Any], raw: str) -> Any:
-    if "bool" in str(setting.type):
-        return _switch(setting.metadata["env"], raw)
-    if "most" not in setting.metadata:
+def _parse(setting: Setting[Any], raw: str) -> Any:
+    if setting.kind == "switch":
+        return _switch(setting.variable, raw)
+    if setting.kind != "count":
         return raw
     digits = raw.strip()
     # A value that is not a number is out of range.

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
+from chapterverse.indexing.documents import Documents, find_documents
 from chapterverse.indexing.plugins.index_run import explain_error, is_to_index, try_to_index, update_index
 from chapterverse.indexing.plugins.options import Options
 from chapterverse.indexing.plugins.project_file import complete
 from chapterverse.indexing.publish_policy import explain_no_address, list_problems
-from chapterverse.knowledge.folder import Documents
 from chapterverse.page_globs import PageGlobs
 from chapterverse.settings import Settings
 from chapterverse.site import starters
@@ -112,7 +112,7 @@ class _Extension:
         """Return the built pages, of which links to files for agents change no content, and the documents."""
         from chapterverse.readers.built_site import read_site
 
-        documents = Documents.of(self.settings, Path(app.srcdir), Path(app.confdir))
+        documents = find_documents(self.settings, Path(app.srcdir), Path(app.confdir))
         globs = PageGlobs.of(self.options.exclude, self.options.include)
         include, exclude = [*self.options.include], [*self.options.exclude]
         for name, source, built in _pages(app):

@@ -13,9 +13,9 @@ from urllib.parse import quote
 import pytest
 
 from chapterverse.errors import ConfigurationError, InputError
+from chapterverse.ext.knowledge.persona_lookup import persona_source
 from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
-from chapterverse.knowledge.persona_lookup import persona_source
 from chapterverse.model import Scope
 from chapterverse.readers.built_site import read_site
 from chapterverse.settings import Settings

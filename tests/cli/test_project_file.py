@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import ConfigurationError
+from chapterverse.extensions import SETTINGS
 from chapterverse.indexing.plugins.options import Options
-from chapterverse.indexing.plugins.project_file import ProjectFile, complete
-from chapterverse.settings import SETTINGS
+from chapterverse.indexing.plugins.project_file import ProjectFile, complete, find_kinds
 from chapterverse.store import open_store
 from cli.shell import Shell, run
 
@@ -71,13 +71,12 @@ def test_the_nearest_file_in_the_repository_counts(shell: Shell) -> None:
 
 
 def test_it_knows_each_option_and_setting_but_secrets() -> None:
-    from chapterverse.indexing.plugins.project_file import _KNOWN
-
-    secrets = {name for name, setting in SETTINGS.items() if setting.metadata.get("secret")}
+    known = find_kinds([])
+    secrets = {name for name, setting in SETTINGS.items() if setting.kind == "secret"}
     assert "signing_key" in secrets
     # These are places, and a secret only with a password.
-    assert secrets & _KNOWN.keys() == {"ledger", "records"}
-    assert {"base_url", "generator", "exclude", "widget", "chunk_tokens"} <= _KNOWN.keys()
+    assert secrets & known.keys() == {"ledger", "records"}
+    assert {"base_url", "generator", "exclude", "widget", "chunk_tokens"} <= known.keys()
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ import pytest
 from chapterverse.cli import main
 from chapterverse.errors import ConfigurationError
 from chapterverse.indexing import publish_policy
+from chapterverse.indexing.documents import find_documents
 from chapterverse.indexing.plugins.index_run import update_index
 from chapterverse.indexing.plugins.options import Options
 from chapterverse.indexing.publish_policy import explain_withheld
-from chapterverse.knowledge.folder import Documents
 from chapterverse.readers.built_site import read_site
 from chapterverse.settings import Settings
 from fakes.environment import replaced_environment
@@ -108,7 +108,7 @@ def built(folder: Path) -> str | None:
     if settings.may_publish:
         (folder / "pages").mkdir(exist_ok=True)
         (folder / "pages/index.html").write_text('<html lang="en"><h1 id="t">Tea</h1><p>Green tea.</p>', "utf-8")
-        pages, documents = read_site(folder / "pages", BASE), Documents.of(settings, None, folder)
+        pages, documents = read_site(folder / "pages", BASE), find_documents(settings, None, folder)
         try:
             update_index(pages, settings, 256, documents, logging.getLogger("build"))
         except ConfigurationError as error:

@@ -22,7 +22,7 @@ import pytest
 import yaml
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from chapterverse.settings import SETTINGS
+from chapterverse.extensions import SETTINGS
 from cli.shell import QUESTION, Shell, clean
 from infra.conftest import ROOT, Tool
 
@@ -51,7 +51,7 @@ def variables(text: str) -> set[str]:
 
 @pytest.mark.parametrize("file", sorted(HOSTS.iterdir()), ids=lambda f: str(f.name))
 def test_every_variable_is_one_that_is_read(file: Path) -> None:
-    assert variables(file.read_text("utf-8")) <= {str(s.metadata["env"]) for s in SETTINGS.values()}
+    assert variables(file.read_text("utf-8")) <= {s.variable for s in SETTINGS.values()}
 
 
 def test_all_look_for_the_api_where_the_image_listens() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from chapterverse.settings import Settings
+from chapterverse.extensions import SETTINGS
 from infra.conftest import ROOT, Tool
 
 TEMPLATE = ROOT / "infra" / "template.yaml"
@@ -184,7 +184,7 @@ def test_the_address_is_public_by_both_permissions_and_cors_is_the_apps(template
 
 def test_variables_are_those_that_the_service_reads(template: dict[str, Any]) -> None:
     variables = template["Resources"]["Function"]["Properties"]["Environment"]["Variables"]
-    settings = {f.metadata["env"] for f in Settings.__dataclass_fields__.values() if f.metadata}
+    settings = {setting.variable for setting in SETTINGS.values()}
     assert set(variables) - settings == {"AWS_LAMBDA_EXEC_WRAPPER"}
     generated = template["Resources"]["Secret"]["Properties"]["GenerateSecretString"]
     names = {*json.loads(generated["SecretStringTemplate"]), generated["GenerateStringKey"]}
@@ -195,7 +195,7 @@ def test_variables_are_those_that_the_service_reads(template: dict[str, Any]) ->
 
 def test_defaults_are_those_of_the_service(template: dict[str, Any]) -> None:
     variables = template["Resources"]["Function"]["Properties"]["Environment"]["Variables"]
-    fields = {f.metadata["env"]: f.default for f in Settings.__dataclass_fields__.values() if f.metadata}
+    fields = {setting.variable: setting.default for setting in SETTINGS.values()}
     defaults = {name: p.get("Default") for name, p in template["Parameters"].items()}
     given = {name: defaults[value["Ref"]] for name, value in variables.items() if "Ref" in value}
     switched = {"on": True, "off": False}

@@ -19,7 +19,7 @@ from chapterverse.store import open_store
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.conversation.transcript import Signer
-from chapterverse_api.records.table import RecordsTable, sqlite_database
+from chapterverse_api.ext.conversations.table import RecordsTable, sqlite_database
 from cli.shell import Shell, clean
 from fakes.cohere_server import KEY, CohereServer
 from releases.release_files import DENSE, EXPORT, HERE, PLAIN, RECORDS, SIGNING_KEY, SITE, ReleaseFiles

@@ -31,7 +31,7 @@ def ask_back(turn: Turn, degraded: str | None) -> ChatResponse | None:
     """Return the choice between the sections that a question fits; None if one fits best."""
     sources = turn.sources
     follows_up = sources.searched_as is not None and sources.searched_as.reason == "follow_up"
-    if sources.retrieval is None or sources.faq or follows_up or turn.query.selected_text or turn.query.output:
+    if sources.retrieval is None or sources.winner or follows_up or turn.query.selected_text or turn.query.output:
         return None
     if turn.conversation.messages and turn.conversation.messages[-1].content.removeprefix(REPORTED) in _QUESTIONS:
         return None

@@ -174,8 +174,8 @@ def quote_documents(turn: Turn, why: str = _QUOTED) -> DraftSteps:
     return ShownDraft(segments, Extractive.name, reason)
 
 
-def quote_entry(turn: Turn) -> DraftSteps:
-    """Quote the FAQ entry that is the answer."""
+def quote_winner(turn: Turn) -> DraftSteps:
+    """Quote the text that is the answer."""
     request = turn.sources.request
     segments = _new_segments(turn, request)
     yield from _stream(segments, CuratedAnswer(turn.sources.language), request)

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from chapterverse.extensions import load_part
 from chapterverse_api.answer.choice import ask_back
-from chapterverse_api.answer.drafting import call_tools, open_rounds, quote_documents, quote_entry, write_draft
+from chapterverse_api.answer.drafting import call_tools, open_rounds, quote_documents, quote_winner, write_draft
 from chapterverse_api.answer.response import make_refusal, respond
 from chapterverse_api.answer.search import find_sources, log_sources
 from chapterverse_api.answer.selection import read_selection, search_selection
@@ -70,8 +70,8 @@ def _answer(turn: Turn, data: DataAnswer | None) -> Generator[AnswerEvent, None,
             yield from call_tools(turn, rounds)
         if response := (yield from data.answer(turn, writer)):
             return response
-    if turn.sources.faq:
-        draft = yield from quote_entry(turn)
+    if turn.sources.winner:
+        draft = yield from quote_winner(turn)
     else:
         draft = yield from quote_documents(turn) if writer else write_draft(turn, rounds)
     return (yield from respond(draft, turn))

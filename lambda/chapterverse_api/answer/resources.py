@@ -9,23 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 from chapterverse.embedding import Embedder, LazySize, open_embedder
 from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexMismatch, ProviderError
-from chapterverse.extensions import open_offer
+from chapterverse.extensions import load_listeners, load_part, open_offer
 from chapterverse.model import EmbedderCard, Head
 from chapterverse.reading import open_reading_model
 from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
+from chapterverse_api.answer.event import KeptConversations, Listener
 from chapterverse_api.answer.metering import Metered
 from chapterverse_api.budget.daily_budget import BudgetLevel, DailyBudget, TurnBudget
 from chapterverse_api.budget.prices import FREE, Price, Prices, economy_generator_name
 from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.contract import IndexStatus, ServiceStatus
-from chapterverse_api.conversation.threads import Threads, open_threads
 from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.draft.extractive import Extractive
 from chapterverse_api.draft.prompts import MAX_REASONING_TOKENS
 from chapterverse_api.draft.protocols import AnswerGenerator, LoadedModel, ModelLoader, Writer
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
+from chapterverse_api.records import parse_days
 from chapterverse_api.search.rerankers import Reranker
 
 if TYPE_CHECKING:
@@ -49,6 +50,12 @@ def _open_reader(settings: Settings) -> ReadingModel | None:
             raise
         log.event("error", code="reading_model_ignored", message=str(error))
         return None
+
+
+def _open_threads(settings: Settings) -> KeptConversations | None:
+    parse_days(settings)
+    threads: KeptConversations | None = load_part("conversations")(settings) if settings.records else None
+    return threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +193,8 @@ class Resources:
     """What every question of this process shares.
 
     Attributes:
-        threads: the stored conversations; None if none are stored.
+        threads: the kept conversations; None if none are kept.
+        listeners: are called with each answer, in this order.
     """
 
     settings: Settings
@@ -194,7 +202,8 @@ class Resources:
     models: Models
     budget: DailyBudget
     signer: Signer
-    threads: Threads | None
+    threads: KeptConversations | None
+    listeners: tuple[Listener, ...]
 
     @classmethod
     def open(cls, settings: Settings) -> Resources:
@@ -208,13 +217,15 @@ class Resources:
     @classmethod
     def from_parts(cls, settings: Settings, store: Store, models: Models) -> Resources:
         """Return these models over this store, with what else the settings name."""
+        threads = _open_threads(settings)
         return cls(
             settings,
             SiteIndex(store, settings, models.check_index),
             models,
             DailyBudget.from_settings(settings),
             Signer.from_settings(settings),
-            open_threads(settings),
+            threads,
+            (*load_listeners(settings), *([threads.keep] if threads else [])),
         )
 
     @property

@@ -1,4 +1,4 @@
-"""Finds the sources of an answer: a FAQ entry, or passages with enough evidence, and their places."""
+"""Finds the sources of an answer: a text that is the answer, or passages with enough evidence, and their places."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from chapterverse_api.conversation.detection import opening_language, small_talk
 from chapterverse_api.draft.passage import Passage
 from chapterverse_api.draft.prompts import estimate_tokens
 from chapterverse_api.draft.requests import GenerationRequest
-from chapterverse_api.search.faq import FaqMatch
 from chapterverse_api.search.first_pages import find_first_pages
+from chapterverse_api.search.lookups import LookupResult, look_up
 from chapterverse_api.search.passages import (
     Omission,
     choose,
@@ -34,8 +34,6 @@ from chapterverse_api.search.site_search import (
     FollowUp,
     SearchResources,
     SiteResults,
-    find_faq_entry,
-    find_memories,
     make_reader_filter,
     primary,
     search_site,
@@ -119,21 +117,24 @@ def find_sources(turn: Turn, selection: str = "") -> Sources:
         return _small_talk(turn, language or query.language or snapshot.head.main_language, snapshot)
     question, languages = query.query or "", snapshot.head.languages
     follow_up = FollowUp.detect(question, turn.conversation, models.writer, turn.deadline, languages)
-    # A question that refers back may mean anything; and an entry has no data that fit a schema.
-    may_use_faq = follow_up.verdict == "no" and not selection and not query.output
-    if may_use_faq and (match := find_faq_entry(query, snapshot, turn.resources.index)):
-        return _from_entry(turn, match, snapshot)
+    # A question that refers back may mean anything; and a text has no data that fit a schema.
+    may_win = follow_up.verdict == "no" and not selection and not query.output
+    found = look_up(query, snapshot, turn.resources.index, turn.resources.settings, may_win=may_win)
+    if found.wins:
+        return _from_winner(turn, found, snapshot)
     search = SearchResources(
         models.embedder, models.reranker, models.reader, turn.deadline, turn.progress, models.writer is not None
     )
     results = search_site(query, snapshot, turn.resources.index, search, follow_up)
-    sources = _from_results(turn, query, results, snapshot)
+    sources = _from_results(turn, query, results, found.candidates, snapshot)
     if selection:
         return replace(sources, request=replace(sources.request, selection=selection))
     return replace(sources, searched_as=_describe_search(question, results))
 
 
-def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: Snapshot) -> Sources:
+def _from_results(
+    turn: Turn, query: ChatQuery, results: SiteResults, looked_up: Sequence[Candidate], snapshot: Snapshot
+) -> Sources:
     """Return the sections that the answer may rest on, and why the other results are left out."""
     retrieval, settings, index = results.retrieval, turn.resources.settings, turn.resources.index
     model_judges, any_number = retrieval.model_judges, query.top_k is None
@@ -148,13 +149,15 @@ def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: 
 
         useful = without_waste(useful)
     chosen = choose(useful, query.top_k, settings.faq_top_k)
-    # A memory alone is no answer.
-    memories = find_memories(query, retrieval.searched, snapshot, index, settings.memory_top_k) if chosen else []
-    # A memory that names a page can be looked up, so it is a source too, behind the search results.
-    candidates = [*chosen, *(memory for memory in memories if memory.chunk.url)][: query.top_k]
+    # What was looked up is no answer alone.
+    looked_up = looked_up if chosen else ()
+    # Readers can check what has an address, so it is a source too, behind the search results.
+    candidates = [*chosen, *(added for added in looked_up if added.chunk.url)][: query.top_k]
     if any_number:
         candidates = drop_irrelevant(candidates, retrieval.question)
-    pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in candidates}}
+    # What was looked up may be on no page of the index.
+    pages = {c.chunk.source_file_path: [c.chunk] for c in candidates}
+    pages |= {path: page for path in pages if (page := snapshot.page(path))}
     passages = make_passages(candidates, url, pages)
     relevant, candidates = candidates, candidates[: len(passages)]
     omissions = _explain_choice(retrieval, useful, chosen, relevant, candidates)
@@ -178,7 +181,7 @@ def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: 
         may_help=retrieval.may_help,
         compares=retrieval.compares,
         sides=tuple(p.id for p in passages if p.chunk_id in retrieval.sides),
-        memories=tuple(plain(memory.chunk.text) for memory in memories if not memory.chunk.url),
+        memories=tuple(plain(added.chunk.text) for added in looked_up if not added.chunk.url),
     )
     return replace(
         sources,
@@ -188,7 +191,7 @@ def _from_results(turn: Turn, query: ChatQuery, results: SiteResults, snapshot: 
         pages=pages,
         omissions=omissions,
         off_topic=not passages and retrieval.answerability.docs < MIN_ON_TOPIC,
-        memories=memories,
+        looked_up=looked_up,
     )
 
 
@@ -220,18 +223,19 @@ def _explain_choice(
     )
 
 
-def _from_entry(turn: Turn, match: FaqMatch, snapshot: Snapshot) -> Sources:
-    """Return a FAQ entry as the only source; its links become their texts, as in every quote."""
-    entry, text, question = match.entry, plain(match.entry.text), turn.query.query or ""
-    terms = lexical.terms_of(lexical.words(entry.embed_text, entry.language))
-    url = turn.resources.index.public_url(entry, snapshot.head) or None
+def _from_winner(turn: Turn, found: LookupResult, snapshot: Snapshot) -> Sources:
+    """Return the text that is the answer as the only source; its links become their texts, as in every quote."""
+    winner, question = found.candidates[0], turn.query.query or ""
+    chunk, text = winner.chunk, plain(winner.chunk.text)
+    terms = lexical.terms_of(lexical.words(chunk.embed_text, chunk.language))
+    url = turn.resources.index.public_url(chunk, snapshot.head) or None
     passage = Passage(
-        "1", entry.heading_path, text, text, terms, evidence=match.probability, url=url, chunk_id=entry.chunk_id
+        "1", chunk.heading_path, text, text, terms, evidence=winner.evidence, url=url, chunk_id=chunk.chunk_id
     )
     turn.progress.enter("searching")
-    shown = make_source(passage, entry.chapter_title, entry.section_heading)
-    sources = make_sources(turn, snapshot, [passage], [shown], language=entry.language)
-    return replace(sources, searched_as=_describe_correction(question, match.searched), faq=match)
+    shown = make_source(passage, chunk.chapter_title, chunk.section_heading)
+    sources = make_sources(turn, snapshot, [passage], [shown], language=chunk.language)
+    return replace(sources, searched_as=_describe_correction(question, found.searched or question), winner=found)
 
 
 def _rarest_words(selection: str, snapshot: Snapshot) -> str:

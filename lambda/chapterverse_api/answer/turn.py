@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -11,21 +12,20 @@ from uuid import uuid4
 
 from chapterverse.calibration import read_weights
 from chapterverse.errors import IndexFault, ProviderError
-from chapterverse.knowledge.questions import entry_id
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse_api import rejections
+from chapterverse_api.answer.event import AnswerGiven
 from chapterverse_api.answer.resources import Resources, TurnModels
 from chapterverse_api.budget.daily_budget import BudgetSpent, TurnBudget
 from chapterverse_api.check.results import VerifiedDraft
 from chapterverse_api.contract import ChatQuery, ChatResponse, Events, Mode, Nearest, SearchedAs, SourceChunk, ToolUse
 from chapterverse_api.conversation.history import Conversation
-from chapterverse_api.conversation.threads import KEEPING_SECONDS, new_thread_id
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.requests import GenerationRequest, TurnTools
-from chapterverse_api.observability import log, metrics
+from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import QueryProgress
-from chapterverse_api.search.faq import FaqMatch
+from chapterverse_api.search.lookups import LookupResult
 from chapterverse_api.search.passages import Omission
 from chapterverse_api.search.ranking import Candidate
 from chapterverse_api.search.results import Retrieval
@@ -71,8 +71,8 @@ class Sources:
         omissions: why each other candidate is no source, by chunk id.
         searched_as: the query of the search; None if it is just the question.
         off_topic: whether the question is small talk, or about another subject than these docs.
-        faq: the entry with the same meaning as the question; it is the answer.
-        memories: documents that inform a model or are sources, best first.
+        winner: the text that is the whole answer, as a lookup found it.
+        looked_up: what lookups added, for a model to know or as sources, best first.
         tool_uses: each call of a tool, in order.
         tool_failure: a sentence about the tools that failed; None if none did.
     """
@@ -87,8 +87,8 @@ class Sources:
     omissions: Mapping[str, Omission] = field(default_factory=dict)
     searched_as: SearchedAs | None = None
     off_topic: bool = False
-    faq: FaqMatch | None = None
-    memories: Sequence[Candidate] = ()
+    winner: LookupResult | None = None
+    looked_up: Sequence[Candidate] = ()
     tool_uses: tuple[ToolUse, ...] = ()
     tool_failure: str | None = None
 
@@ -103,7 +103,7 @@ class Sources:
 
     @property
     def retrieval_used(self) -> bool:
-        return bool(self.retrieval or self.faq)
+        return bool(self.retrieval or self.winner)
 
     @property
     def other_language(self) -> bool:
@@ -172,7 +172,8 @@ class Turn:
             turn_budget: the most that the models may cost; no limit if omitted.
         """
         started, turn_id = time.perf_counter(), uuid4().hex
-        thread_id = query.thread_id or (new_thread_id() if resources.threads else None)
+        # It suffices to continue a thread or to delete it, so nobody can guess it.
+        thread_id = query.thread_id or (secrets.token_hex(16) if resources.threads else None)
         return cls(
             query=query,
             resources=resources,
@@ -180,7 +181,7 @@ class Turn:
             origins=origins,
             tools=tools,
             models=TurnModels.for_budget(resources.models, turn_budget),
-            conversation=_recall_conversation(query, resources),
+            conversation=_read_conversation(query, resources),
             thread_id=thread_id,
             progress=QueryProgress(turn_id, turn_id, thread_id, started=started),
             id=turn_id,
@@ -251,19 +252,34 @@ class Turn:
         return " ".join(filter(None, reasons)) or None
 
     def end(self, response: ChatResponse) -> Events:
-        """Yield the response as the last event, then store the turn, so that readers don't wait for the database."""
+        """Yield the response as the last event, then pass it on, so that readers don't wait for a database."""
         self._log_response(response)
-        metrics.measure_turn(
-            seconds=self.seconds,
-            stages=self.stages,
-            not_in_docs=response.status == "not_in_docs",
-            degraded=response.degraded_reason is not None or self.models.turn_budget.level != "full",
-        )
+        seconds = self.seconds
         try:
             yield response
         finally:
+            answer = self._answer_given(response, seconds)
             # Also if the reader hangs up as soon as the answer is there, as the widget does.
-            self._keep(response)
+            for listen in self.resources.listeners:
+                try:
+                    listen(answer)
+                # Nothing that is done with an answer may take it back.
+                except Exception as error:
+                    self.log("error", code="event_failed", **log.error_origin(error))
+
+    def _answer_given(self, response: ChatResponse, seconds: float) -> AnswerGiven:
+        models, winner = self.models, self.sources.winner
+        return AnswerGiven(
+            query=self.query,
+            response=response,
+            thread_id=self.thread_id,
+            seconds=seconds,
+            stages=self.stages,
+            is_degraded=response.degraded_reason is not None or models.turn_budget.level != "full",
+            entry_id=winner.entry_id if winner else None,
+            writer=models.writer,
+            seconds_left=max(0.0, TURN_SECONDS - self.seconds),
+        )
 
     def _log_response(self, response: ChatResponse) -> None:
         """Log the figures of a response, and its words only if the operator has enabled that."""
@@ -288,21 +304,9 @@ class Turn:
         figures = {"level": budget.level, "cost_usd": budget.usd}
         self.log("response_sent", status=status, cited=cited, sections=sections or [], **figures)
 
-    def _keep(self, response: ChatResponse) -> None:
-        """Store the turn in its thread, and the match of its FAQ entry, if threads are stored."""
-        threads, faq = self.resources.threads, self.sources.faq
-        if threads and self.thread_id:
-            seconds = max(0.0, min(KEEPING_SECONDS, TURN_SECONDS - self.seconds))
-            if faq:
-                threads.match(entry_id(faq.entry), self.thread_id)
-            threads.remember(self.thread_id, self.query, response, self.models.writer, seconds=seconds)
 
-
-def _recall_conversation(query: ChatQuery, resources: Resources) -> Conversation:
-    """Return the messages that a query sends, and the turns and the summary that are kept of its thread."""
-    threads, settings = resources.threads, resources.settings
-    thread = threads.recall(query.thread_id) if threads and query.thread_id else None
-    if thread:
-        turns, summary = thread.turns if settings.enable_turn else (), thread.summary if settings.enable_summary else ""
-        thread = replace(thread, turns=turns, summary=summary)
-    return Conversation.from_query(query, resources.signer, thread, settings.turn_top_k)
+def _read_conversation(query: ChatQuery, resources: Resources) -> Conversation:
+    """Return the messages that a query sends, with what is kept of its thread."""
+    if resources.threads and query.thread_id:
+        return resources.threads.continue_conversation(query.thread_id, query, resources.signer)
+    return Conversation.from_query(query, resources.signer)

@@ -1,4 +1,4 @@
-"""Answers with a FAQ entry, word for word and under its authors' name."""
+"""Answers with a text that was looked up, word for word and under its authors' name."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import replace
 
-from chapterverse.knowledge.persona import Persona
+from chapterverse.model import Persona
 from chapterverse.text.shortening import cut_to_bytes
 from chapterverse.text.utf8 import INVISIBLE, PROMPT_TOKEN_BYTES, utf8_length
 from chapterverse_api.draft.passage import Passage

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
 from chapterverse.calibration import WeightedQuestion
-from chapterverse.knowledge.persona import Persona
+from chapterverse.model import Persona
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.passage import Passage
 

@@ -12,13 +12,13 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse
 
+from chapterverse.extensions import load_part
 from chapterverse_api.contract import (
     ChatQuery,
     ChatResponse,
     ErrorResponse,
     Feedback,
     Health,
-    Name,
     RetrievalRequest,
     ServiceStatus,
 )
@@ -26,13 +26,11 @@ from chapterverse_api.http import answers
 from chapterverse_api.http.answers import get_service
 from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import GuardedRoute
-from chapterverse_api.records.protocols import RecordsFault
-from chapterverse_api.rejections import Rejection, from_status, openapi_entries
+from chapterverse_api.records import RecordsFault
+from chapterverse_api.rejections import Rejection, openapi_entries
 from chapterverse_api.retrieval_contract import RetrievalResponse
 
 router = APIRouter(prefix="/v1", route_class=GuardedRoute)
-#: The route that is absent without a database of conversations.
-thread_router = APIRouter(prefix="/v1")
 
 _REJECTIONS = openapi_entries(400, 403, 413, 415, 422, 429, 500, 503)
 # Once, so that OpenAPI lists its schema.
@@ -84,7 +82,7 @@ def retrieve(query: RetrievalRequest, request: Request) -> RetrievalResponse:
 def feedback(rating: Feedback, request: Request) -> Response:
     """Say whether an answer helped, and why not. A second rating of a turn takes the place of the first."""
     rate.check(request)
-    with _reaching_records():
+    with reaching_records():
         get_service(request.app).rate(rating)
     return Response(status_code=204)
 
@@ -98,10 +96,7 @@ async def schema(
     doc_type: Literal["page", "persona", "faq", "memory", "turn", "summary"] | None = None,
 ) -> JSONResponse:
     """Return the JSON Schema of one type of documents, or of all."""
-    # Imported here: a cold start need not build the models.
-    from chapterverse.knowledge.metadata import get_all_schemas, get_schema
-
-    return JSONResponse(get_schema(doc_type) if doc_type else get_all_schemas())
+    return JSONResponse(load_part("document_schemas")(doc_type))
 
 
 @router.get("/health", responses=openapi_entries(403))
@@ -123,19 +118,9 @@ async def head() -> Response:
     return Response(media_type="application/json")
 
 
-@thread_router.delete("/threads/{thread_id}", status_code=204, responses=openapi_entries(403, 422, 500, 503))
-def forget(thread_id: Name, request: Request) -> Response:
-    """Forget a conversation. Its id is enough to do so; the response doesn't reveal whether it existed."""
-    threads = get_service(request.app).threads
-    if threads is None:
-        raise from_status(404)
-    with _reaching_records():
-        threads.forget(thread_id)
-    return Response(status_code=204)
-
-
 @contextmanager
-def _reaching_records() -> Iterator[None]:
+def reaching_records() -> Iterator[None]:
+    """Run the block that uses the kept conversations; reject the request if they can't be reached."""
     try:
         yield
     except RecordsFault as error:

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Callable, Sequence
 
 from chapterverse.errors import ChapterVerseError, InputError
-from chapterverse.knowledge.persona import Persona, persona_of
-from chapterverse.model import PERSONA, Chunk, Head, Scope
+from chapterverse.extensions import load_part
+from chapterverse.model import PERSONA, Chunk, Head, Persona, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, Store, only_head
 from chapterverse_api.index import addresses
@@ -77,14 +77,18 @@ class SiteIndex:
         head = at if requested is None and at else only_head(heads, self._site, requested, place=self._place)
         return self._live.snapshot(head)
 
+    def uses(self, kind: str, snapshot: Snapshot) -> bool:
+        """Whether answers are made with documents of a type: there are some, and they are not switched off."""
+        return kind not in self.disabled_types and kind in snapshot.values("type")
+
     def persona(self, snapshot: Snapshot | None) -> Persona:
-        """Return the owner's persona, read once per generation; an empty one if personas are switched off."""
-        if snapshot is None or PERSONA in self.disabled_types:
+        """Return the owner's persona, read once per generation; an empty one without."""
+        if snapshot is None or not self.uses(PERSONA, snapshot):
             return Persona()
         head = snapshot.head
         generation, persona = self._personas.get(head.scope, (None, Persona()))
         if generation != head.generation:
-            persona = persona_of(snapshot)
+            persona = load_part("persona")(snapshot)
             self._personas[head.scope] = head.generation, persona
         return persona
 

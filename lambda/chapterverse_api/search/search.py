@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 from chapterverse.calibration import Calibration
 from chapterverse.embedding import MAX_COMPONENT, Embedder
 from chapterverse.errors import InputError, ProviderError, observing_retries
+from chapterverse.extensions import load_part
 from chapterverse.filters import FilterTree
+from chapterverse.model import MEMORY
 from chapterverse.store import Snapshot
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.search import ranking
 from chapterverse_api.search.hybrid import Wording
-from chapterverse_api.search.memories import weigh_memories
+from chapterverse_api.search.ranking import Candidate
 from chapterverse_api.search.rerankers import Reranker
 from chapterverse_api.search.results import Retrieval, answer_features, answerability
 from chapterverse_api.search.spelling import correct
@@ -102,7 +104,7 @@ def _search(
     hits = hits.without_details(ranked, snapshot)
     calibration = Calibration.from_json(head.calibration)
     sides = hits.candidates(wording.sides(snapshot, request.filters), calibration)
-    candidates = ranking.with_sides(weigh_memories(hits.candidates(ranked, calibration)), sides)
+    candidates = ranking.with_sides(_weigh(hits.candidates(ranked, calibration)), sides)
     features = answer_features(candidates, hits.question, calibration, head.chunks)
     clock.end("weigh")
     return Retrieval(
@@ -140,10 +142,18 @@ def rerank(retrieval: Retrieval, question: str | None, reranker: Reranker | None
     scored = [c._replace(score=v, components={**c.components, "rerank": v}) for c, v in pairs]
     return replace(
         retrieval,
-        candidates=tuple(weigh_memories(sorted(scored, key=lambda c: -c.score))),
+        candidates=tuple(_weigh(sorted(scored, key=lambda c: -c.score))),
         algorithm=f"{retrieval.algorithm} + {reranker.name}",
         timings=clock.timings,
     )
+
+
+def _weigh(candidates: list[Candidate]) -> list[Candidate]:
+    """Return the candidates as the room of memories orders them, if there is one among them."""
+    weighed: list[Candidate] = candidates
+    if any(candidate.chunk.type == MEMORY for candidate in candidates):
+        weighed = load_part("weigh_memories")(candidates)
+    return weighed
 
 
 class _StageClock:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 from chapterverse.calibration import read_weights
 from chapterverse.embedding import Embedder
 from chapterverse.filters import EVERYTHING, And, Filter, FilterTree, In, all_of, fields, holds, map_addresses, resolve
-from chapterverse.model import FAQ, MEMORY, PAGE, Chunk
+from chapterverse.model import MEMORY, PAGE, Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.shortening import cut_to_bytes
@@ -29,9 +29,6 @@ from chapterverse_api.draft.protocols import Writer
 from chapterverse_api.index.addresses import on_page, page_of
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability.query_state import QueryProgress
-from chapterverse_api.search.faq import FaqMatch, find_entry, nearest_entry
-from chapterverse_api.search.memories import select_memories
-from chapterverse_api.search.ranking import Candidate
 from chapterverse_api.search.reading import read_candidates
 from chapterverse_api.search.rerankers import Reranker
 from chapterverse_api.search.results import Retrieval, matched_share, merge_retrievals
@@ -211,46 +208,13 @@ def site_filter(
     return map_addresses(all_of(filters, *parts), lambda url: index.published_url(url, snapshot.head))
 
 
-def find_faq_entry(query: ChatQuery, snapshot: Snapshot, index: SiteIndex, *, likely: bool = True) -> FaqMatch | None:
-    """Return the FAQ entry that means the same as a question, in the version and language of the reader's page.
-
-    Args:
-        likely: whether it must be likely enough to answer; else it is the likeliest one.
-
-    Raises:
-        IndexFault: the index can't be read.
-    """
-    if not _has(FAQ, snapshot, index):
-        return None
-    find = find_entry if likely else nearest_entry
-    return find(query.query or "", snapshot, _reader_filter(query, snapshot, index))
-
-
-def find_memories(query: ChatQuery, text: str, snapshot: Snapshot, index: SiteIndex, top_k: int) -> list[Candidate]:
-    """Return the memories that inform an answer, best first.
-
-    Args:
-        text: the query.
-
-    Raises:
-        IndexFault: the index can't be read.
-    """
-    if not _has(MEMORY, snapshot, index):
-        return []
-    return select_memories(text, snapshot, _reader_filter(query, snapshot, index), top_k)
-
-
 def make_reader_filter(query: ChatQuery, snapshot: Snapshot, index: SiteIndex) -> Callable[[Chunk], bool]:
     """Return whether a chunk is one that a search for this reader may find."""
-    filters = _reader_filter(query, snapshot, index)
+    filters = reader_filter(query, snapshot, index)
     return lambda chunk: chunk.type != MEMORY and holds(filters, chunk)
 
 
-def _has(kind: str, snapshot: Snapshot, index: SiteIndex) -> bool:
-    return kind not in index.disabled_types and kind in snapshot.values("type")
-
-
-def _reader_filter(query: ChatQuery, snapshot: Snapshot, index: SiteIndex) -> Filter:
+def reader_filter(query: ChatQuery, snapshot: Snapshot, index: SiteIndex) -> Filter:
     """Return the filter for documents beside the pages: the reader's own, their language and their entity."""
     page = index.published_url(query.page_url or "", snapshot.head)
     _, languages = _languages(query, page, snapshot)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Unpack
@@ -14,15 +13,14 @@ import typer
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import LOG, note, progress_bar, warn
 from chapterverse.cli.parameters import argument, option, print_json, project_options, settings_from, switch
-from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexMissing, InputError
-from chapterverse.extensions import load, load_part
+from chapterverse.errors import IndexCorrupt, IndexMissing, InputError
+from chapterverse.extensions import load_part
 from chapterverse.indexing import publish_policy, sync
 from chapterverse.indexing import status as states
+from chapterverse.indexing.documents import Documents, find_documents
 from chapterverse.indexing.known_address import read_known_site
 from chapterverse.indexing.plugins.index_run import index_site
 from chapterverse.indexing.report import Report
-from chapterverse.knowledge.folder import Documents
-from chapterverse.knowledge.questions import entry_id
 from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, Head, Scope, slug
 from chapterverse.readers.built_site import read_site
@@ -31,7 +29,7 @@ from chapterverse.readers.site_pages import SitePages
 from chapterverse.readers.urls import clean_base, is_web_address
 from chapterverse.settings import Settings
 from chapterverse.site import starters
-from chapterverse.store import Snapshot, only_head, open_store
+from chapterverse.store import only_head, open_store
 
 PersonaOption = Annotated[
     str | None,
@@ -108,7 +106,7 @@ def _read(
     exclude: list[str] | None,
 ) -> tuple[SitePages, Documents]:
     """Read a built site, or by `slugs` a folder of Markdown, and list the persona, FAQ and memories that go with it."""
-    documents = Documents.of(settings, folder if slugs else None, Path())
+    documents = find_documents(settings, folder if slugs else None, Path())
     project = project_options()
     patterns = include or project.include, exclude or project.exclude
     read = partial(load_part("markdown_folder"), generator=slugs, no_pages=documents.no_pages) if slugs else read_site
@@ -174,7 +172,9 @@ def status(
         scope = head.scope if head else site_scope(settings, reading)[0]
         sources = [*reading.sources, *documents.sources(reading.sources, reading.base_url)[0]]
     report = states.derive(index_store, open_ledger(settings), scope, sources)
-    unmatched = _unmatched_entries(settings, index_store.snapshot(scope)) if settings.records and head else None
+    unmatched = None
+    if settings.records and head and FAQ in (snapshot := index_store.snapshot(scope)).values("type"):
+        unmatched = load_part("unmatched_entries")(settings, snapshot)
     if as_json:
         print_json(report.to_json() | ({} if unmatched is None else {"unmatched_faq": unmatched}))
     else:
@@ -189,27 +189,6 @@ def _print_states(report: states.States, entries: list[str] | None) -> None:
         typer.echo("FAQ entries that answered no question of the last 30 days:")
     for name in entries or ():
         typer.echo(f"  {name}")
-
-
-def _unmatched_entries(settings: Settings, snapshot: Snapshot) -> list[str] | None:
-    """Return the FAQ entries that have answered nothing for 30 days, as FILE: QUESTION; None if that is not known.
-
-    Entries that are not in the index for so long are left out.
-    """
-    if FAQ not in snapshot.values("type"):
-        return None
-    try:
-        matched = load("chapterverse_api.commands.conversations:kept_threads")(settings).matched_entries()
-    except ChapterVerseError as error:
-        # The rest of the report does not depend on it.
-        warn(error)
-        return None
-    since = (datetime.now(UTC) - timedelta(days=30)).isoformat()
-    return sorted(
-        f"{entry.source_file_path}: {entry.section_heading}"
-        for entry in snapshot.page(FAQ, "type")
-        if entry.timestamp < since and entry_id(entry) not in matched
-    )
 
 
 def _is_markdown(path: Path) -> bool:

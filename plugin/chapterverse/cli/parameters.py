@@ -10,10 +10,10 @@ from typing import Annotated, Any, TypedDict
 import typer
 
 from chapterverse.cli.messages import detail, warn
-from chapterverse.extensions import load_part
+from chapterverse.extensions import find_settings, load_part
 from chapterverse.indexing.plugins.options import Options
 from chapterverse.indexing.plugins.project_file import ProjectFile
-from chapterverse.settings import SETTINGS, Settings, explain_unknown_variables
+from chapterverse.settings import Settings, explain_unknown_variables
 from chapterverse.text.secrets_in_text import mask
 
 
@@ -101,9 +101,9 @@ def configure(**flags: Any) -> Settings:
     """Return the settings of a command's options, the environment and the project's file."""
     file = ProjectFile.find(Path())
     settings = Settings.from_environment(below=file.settings, **flags)
-    for name, setting in SETTINGS.items():
-        value, variable = getattr(settings, name), setting.metadata["env"]
-        if value != setting.default and not setting.metadata.get("secret"):
+    for name, setting in find_settings(dict(settings.foreign)).items():
+        value, variable = settings[setting], setting.variable
+        if value != setting.default and setting.kind != "secret":
             place = variable if os.environ.get(variable) else file.path.name
             shown = mask(repr(value))
             detail(f"{name} = {shown} is from {place if flags.get(name) is None else 'a flag'}.")

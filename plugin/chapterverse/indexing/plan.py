@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from chapterverse.errors import IndexFault, InputError
+from chapterverse.extensions import load_part
 from chapterverse.indexing.diff import Diff, FileDiff, SourceSet, compare_files, compute_diff
 from chapterverse.indexing.enrichment import Enrichment
 from chapterverse.indexing.page_chunker import PageChunker, chunk_all
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.target import Target
 from chapterverse.indexing.vectors import EmbeddingRejected, UnfinishedVectors, Vectors, count_tokens
-from chapterverse.knowledge.questions import repeated_questions
 from chapterverse.ledger import IMPORTED, UNREAD, LedgerRow, rows_of
 from chapterverse.model import CHUNK_TOKENS, ENCODER, FAQ, PAGE, PERSONA, Chunk, embed_hash, utc_now
 from chapterverse.progress import Progress
@@ -143,12 +143,18 @@ class Plan:
                     if self.vectors.find_missing(diff.write):
                         self._reuse(store.snapshot(head.scope), diff)
 
-    def _questions(self) -> list[Chunk]:
-        """Return all curated answers of the index if this run changes any."""
+    def _repeated_questions(self) -> Iterable[str]:
+        """Return a warning for each question that two curated answers claim, if this run changes any answer."""
         new = [c for cs in self.chunks.values() for c in cs if c.type == FAQ]
+        if not new:
+            return ()
         touched = {*self.files.touched, *self.files.removed}
-        old = self.live.page(FAQ, "type") if new and self.live else []
-        return [*new, *(c for c in old if c.source_file_path not in touched)]
+        old = self.live.page(FAQ, "type") if self.live else []
+        answers = [*new, *(c for c in old if c.source_file_path not in touched)]
+        warnings: Iterable[str] = load_part("repeated_questions")(
+            answers, chunk_is_entry=self.target.sizes.cap >= CHUNK_TOKENS
+        )
+        return warnings
 
     def report(self, generation: int, total: int) -> Report:
         """Return the report of a run after which the index has this generation and number of chunks."""
@@ -156,8 +162,7 @@ class Plan:
         counts = {path: self.records[path].chunk_count for path in self.files.unchanged}
         blank = self.source_set.explain_blank(counts | {path: len(chunks) for path, chunks in self.chunks.items()})
         unread = {**self.source_set.left_out, **self.failed, **blank}
-        repeated = repeated_questions(self._questions(), chunk_is_entry=self.target.sizes.cap >= CHUNK_TOKENS)
-        warnings = (*unread.values(), *self.enrichment.warnings, *self.unexpanded, *repeated)
+        warnings = (*unread.values(), *self.enrichment.warnings, *self.unexpanded, *self._repeated_questions())
         embedder = self.target.embedder
         documents = {c.source_file_path for c in self.stored_chunks if c.type != PAGE}
         return Report(

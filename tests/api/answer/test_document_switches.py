@@ -12,16 +12,15 @@ from api.writers import Scribe
 from chapterverse.embedding import open_embedder
 from chapterverse.indexing import sync
 from chapterverse.indexing.chunking import ChunkSizes
+from chapterverse.indexing.documents import find_documents
 from chapterverse.indexing.target import Target
-from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse_api.answer.search import find_sources
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.contract import ChatQuery, RetrievalRequest
-from chapterverse_api.records.factory import open_records
-from chapterverse_api.records.protocols import StoredTurn
+from chapterverse_api.records import StoredTurn, open_records
 from chapterverse_api.service import Service
 
 ENTRIES = "\n\n".join(
@@ -53,7 +52,7 @@ def index(settings: Settings, docs: Path) -> None:
         quill.SCOPE, open_store(settings), open_ledger(settings), open_embedder(settings, None), ChunkSizes()
     )
     pages = [quill.source(path, text) for path, text in quill.PAGES.items()]
-    others, _ = Documents.of(settings, docs, docs).sources(pages, quill.BASE)
+    others, _ = find_documents(settings, docs, docs).sources(pages, quill.BASE)
     sync.index([*pages, *others], target)
 
 
@@ -116,7 +115,7 @@ def test_what_is_switched_off_is_not_indexed_and_still_no_page(tmp_path: Path) -
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     off = Settings(store=f"edge:{tmp_path / 'store'}", enable_faq=False, enable_persona=False)
-    documents = Documents.of(off, docs, docs)
+    documents = find_documents(off, docs, docs)
     assert documents.no_pages >= {f"knowledge/{name}" for name in FILES}
     index(off, docs)
     store = open_store(off)

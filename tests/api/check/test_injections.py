@@ -10,9 +10,9 @@ import pytest
 
 from api import injections, quill
 from api.injections import FETCHED, FOREIGN, HOST, NUMBER, Injection, Obedient
+from chapterverse.ext.knowledge.persona_lookup import persona_source
 from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
-from chapterverse.knowledge.persona_lookup import persona_source
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Scope
 from chapterverse.readers.html.visible_text import strip_invisible

@@ -6,7 +6,8 @@ from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.conversation.transcript import Signer
-from chapterverse_api.records.protocols import StoredThread
+from chapterverse_api.ext.conversations.recall import continue_thread
+from chapterverse_api.records import StoredThread
 
 SIGNER = Signer()
 DOCKER = "How do I install Quill with Docker on a server?"
@@ -28,4 +29,5 @@ def signed(*texts: str) -> list[Message]:
 
 
 def talk(*history: Message, thread: StoredThread | None = None) -> Conversation:
-    return Conversation.from_query(ChatQuery(query="And now?", conversation_history=list(history)), SIGNER, thread)
+    query = ChatQuery(query="And now?", conversation_history=list(history))
+    return continue_thread(thread, query, SIGNER) if thread else Conversation.from_query(query, SIGNER)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from chapterverse.calibration import WeightedQuestion
-from chapterverse.knowledge import persona_file
-from chapterverse.knowledge.persona import Persona
+from chapterverse.ext.knowledge import persona_file
+from chapterverse.model import Persona
 from chapterverse_api.draft import prompts
 from chapterverse_api.draft.passage import Passage
 from chapterverse_api.draft.prompts import conversation, defuse, instructions, recent_messages, render_sources

@@ -21,7 +21,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.observability import log
-from chapterverse_api.records.protocols import RecordsFault
+from chapterverse_api.records import RecordsFault
 from fakes.cohere_server import KEY, CohereServer
 from fakes.loopback import failing
 from fakes.recorded_log import recorded_log

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.test_forget import run
+from ext.conversations.test_forget_command import run
 from ext.report.made import write_site
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from cli.test_forget import run
+from ext.conversations.test_forget_command import run
 
 PAGES = {
     "serve": ("Serve", "The command serves your pages.", "Choose a port", "The flag --port chooses the port."),

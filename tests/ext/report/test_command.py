@@ -15,10 +15,10 @@ import pytest
 
 from chapterverse.settings import Settings
 from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.ext.conversations.table import RecordsTable, sqlite_database
 from chapterverse_api.observability.log import write_to
-from chapterverse_api.records.protocols import CitedSource, StoredRating, StoredTurn
-from chapterverse_api.records.table import RecordsTable, sqlite_database
-from cli.test_forget import run
+from chapterverse_api.records import CitedSource, StoredRating, StoredTurn
+from ext.conversations.test_forget_command import run
 from ext.report.made import CACHE, PORT, report, turn, write_log
 
 HOSTILE = '</title> cache<script>alert(1)</script> =HYPERLINK("x") `| <img src=x onerror=alert(1)>'

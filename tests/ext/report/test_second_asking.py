@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from chapterverse.indexing.documents import find_documents
 from chapterverse.indexing.plugins.index_run import update_index
 from chapterverse.indexing.plugins.options import Options
-from chapterverse.knowledge.folder import Documents
 from chapterverse.readers.built_site import read_site
 from chapterverse.settings import Settings
-from chapterverse_api.records.protocols import StoredTurn
-from chapterverse_api.records.table import RecordsTable, sqlite_database
-from cli.test_forget import run
+from chapterverse_api.ext.conversations.table import RecordsTable, sqlite_database
+from chapterverse_api.records import StoredTurn
+from ext.conversations.test_forget_command import run
 from ext.report.made import CACHE, PORT, report, turn, write_log, write_site
 from fakes.openai_server import KEY, OpenAIServer
 from fakes.s3_server import shared
@@ -130,7 +130,7 @@ class Said:
 def build(settings: Settings, said: Said) -> str:
     """Act as a plugin at the end of a build; return what the report says."""
     said.lines.clear()
-    documents = Documents.of(settings, None, Path())
+    documents = find_documents(settings, None, Path())
     update_index(
         read_site(Path("docs"), BASE), settings.override(report=True, site="docs-example"), 256, documents, said
     )

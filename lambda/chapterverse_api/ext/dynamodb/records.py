@@ -28,8 +28,7 @@ from chapterverse.ext.aws import AwsService
 from chapterverse.ext.dynamodb.table import CALL_SECONDS, CONDITION_FAILED, DynamoTable, Item, TableErrors, attributes
 from chapterverse.model import replace_unstorable
 from chapterverse.settings import Settings
-from chapterverse_api.records.factory import parse_days
-from chapterverse_api.records.protocols import (
+from chapterverse_api.records import (
     DEFAULT_TURNS,
     FAQ_DAYS,
     MAX_STORED_TURNS,
@@ -38,6 +37,7 @@ from chapterverse_api.records.protocols import (
     StoredRating,
     StoredThread,
     StoredTurn,
+    parse_days,
     time_text,
 )
 

@@ -14,7 +14,6 @@ import typer
 from chapterverse.cli.messages import error, note, progress_bar, warn
 from chapterverse.cli.parameters import print_json
 from chapterverse.errors import IndexLocked, InputError, ProviderError
-from chapterverse.knowledge.questions import place_without_page
 from chapterverse.model import Chunk, Head, utc_now
 from chapterverse.progress import Progress
 from chapterverse.settings import Settings
@@ -27,7 +26,15 @@ from chapterverse_api.ext.evaluation.comparison import Bar, compare_runs, descri
 from chapterverse_api.ext.evaluation.eval_command import check_outputs
 from chapterverse_api.ext.evaluation.metrics import DEPTH
 from chapterverse_api.ext.evaluation.mutations import KINDS, mutations
-from chapterverse_api.ext.evaluation.places import ExpectedPlace, SitePlaces, distinct, match_place, pages, ranks
+from chapterverse_api.ext.evaluation.places import (
+    ExpectedPlace,
+    SitePlaces,
+    distinct,
+    match_place,
+    pages,
+    place_without_page,
+    ranks,
+)
 from chapterverse_api.ext.evaluation.questions import QuestionRow, read_judged
 from chapterverse_api.ext.evaluation.quoting import bare
 from chapterverse_api.ext.evaluation.runs import IndexInfo, QuestionResult, Result, Run, read_run

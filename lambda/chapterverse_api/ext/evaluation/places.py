@@ -15,8 +15,12 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import unquote, urljoin, urlsplit
 
-from chapterverse.knowledge.questions import place_without_page
 from chapterverse.model import Chunk
+
+
+def place_without_page(file_path: str, question: str | None) -> str:
+    """Return the address by which an evaluation names an entry that names no page: FILE#QUESTION."""
+    return f"{file_path}#{question or ''}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from functools import cache
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from chapterverse.calibration import read_weights
-from chapterverse.knowledge.questions import place_without_page
 from chapterverse.model import MEMORY, Chunk, Head
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
@@ -29,6 +28,7 @@ from chapterverse_api.contract import ChatResponse, Delta, Events, Meta, Segment
 from chapterverse_api.draft.draft import OMISSION, Span
 from chapterverse_api.draft.passage import Passage
 from chapterverse_api.ext.evaluation.answer_metrics import AnswerResult
+from chapterverse_api.ext.evaluation.places import place_without_page
 from chapterverse_api.ext.evaluation.quoting import cut_in_silence, repeats
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.search.ranking import section

@@ -10,7 +10,7 @@ import typer
 from chapterverse.calibration import count_terms
 from chapterverse.cli import parameters
 from chapterverse.cli.parameters import argument, option, print_json, settings_from
-from chapterverse.model import Head
+from chapterverse.model import FAQ, MEMORY, Head
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical, thesaurus
 from chapterverse.text.shortening import ellipsize
@@ -20,10 +20,9 @@ from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.commands.ask import conversation_from, heading_line
 from chapterverse_api.commands.session import without_none
 from chapterverse_api.contract import ChatQuery, ChatResponse
-from chapterverse_api.search.faq import FaqMatch, least_probability
 from chapterverse_api.search.ranking import Candidate, contributions
 from chapterverse_api.search.results import Retrieval
-from chapterverse_api.search.site_search import find_faq_entry
+from chapterverse_api.search.site_search import reader_filter
 from chapterverse_api.validation import make_query
 
 #: Why a candidate is no source, by the stage that left it out.
@@ -66,6 +65,7 @@ def trace_answer(resources: Resources, query: ChatQuery) -> dict[str, Any]:
     *_, response = answer_turn(turn)
     assert isinstance(response, ChatResponse)
     progress, sources = turn.progress, turn.sources
+    winner = sources.winner.candidates[0] if sources.winner else None
     return {
         "query_id": progress.id,
         "question": query.query,
@@ -76,7 +76,7 @@ def trace_answer(resources: Resources, query: ChatQuery) -> dict[str, Any]:
         "processed_at": progress.processed_at,
         "model": progress.model,
         "generator": resources.models.generator.name,
-        "faq": _faq(sources.faq) if sources.faq else None,
+        "faq": _faq(winner) if winner and winner.chunk.type == FAQ else None,
         "nearest_faq": _nearest_faq(query, sources, resources),
         "memories": _memories(sources),
         "retrieval": _retrieval(sources, resources),
@@ -88,10 +88,14 @@ def trace_answer(resources: Resources, query: ChatQuery) -> dict[str, Any]:
 
 def _nearest_faq(query: ChatQuery, sources: Sources, resources: Resources) -> dict[str, Any] | None:
     """Return the likeliest FAQ entry, which did not answer, and the least probability with which it would have."""
-    if sources.retrieval is None or sources.snapshot is None:
+    snapshot = sources.snapshot
+    if sources.retrieval is None or snapshot is None or not resources.index.uses(FAQ, snapshot):
         return None
-    match = find_faq_entry(query, sources.snapshot, resources.index, likely=False)
-    return _faq(match) | {"least": least_probability()} if match else None
+    # Lazy: few sites have a FAQ.
+    from chapterverse_api.ext.knowledge.faq import least_probability, nearest_entry
+
+    match = nearest_entry(query.query or "", snapshot, reader_filter(query, snapshot, resources.index))
+    return _faq(match.candidate) | {"least": least_probability()} if match else None
 
 
 def _memories(sources: Sources) -> list[dict[str, Any]]:
@@ -104,7 +108,8 @@ def _memories(sources: Sources) -> list[dict[str, Any]]:
             "components": _round(memory),
             "source": ids.get(memory.chunk.chunk_id),
         }
-        for memory in sources.memories
+        for memory in sources.looked_up
+        if memory.chunk.type == MEMORY
     ]
 
 
@@ -127,13 +132,13 @@ def _synonyms(retrieval: Retrieval) -> dict[str, list[str]]:
     return {words: stems for words, stems in stems_by_words.items() if stems}
 
 
-def _faq(match: FaqMatch) -> dict[str, Any]:
+def _faq(entry: Candidate) -> dict[str, Any]:
     """Return a FAQ entry with its probability, and the features from which that was computed."""
     return {
-        "source_file_path": match.entry.source_file_path,
-        "section": match.entry.section_heading,
-        "probability": round(match.probability, 4),
-        "features": {name: round(value, 4) for name, value in match.features._asdict().items()},
+        "source_file_path": entry.chunk.source_file_path,
+        "section": entry.chunk.section_heading,
+        "probability": round(entry.evidence, 4),
+        "features": _round(entry),
     }
 
 

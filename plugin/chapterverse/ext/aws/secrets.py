@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.ext.aws.service import AwsFault, AwsService
-from chapterverse.settings import TOOL_SECRETS, Settings, secret_fields
+from chapterverse.settings import TOOL_SECRETS, Settings, secret_settings
 from chapterverse.text.json_text import parse_json
 
 #: Seconds for one secret with its tries. They are few, because a reader may be waiting.
@@ -78,14 +78,15 @@ def resolve_secrets(settings: Settings, warn: Callable[[str], object]) -> Settin
     values: dict[str, str] = {}
     for location in _locations(settings.secrets_arn):
         fields = _read(location)
+        known = secret_settings(fields)
         chosen_fields = {
-            name: value for name, value in fields.items() if name in secret_fields() or name.startswith(TOOL_SECRETS)
+            name: value for name, value in fields.items() if name in known or name.startswith(TOOL_SECRETS)
         }
         values = {**chosen_fields, **values}
         if extra := len(fields) - len(chosen_fields):
             warn(
                 f"{location.label} holds {extra} {'name' if extra == 1 else 'names'} besides those of secrets, which "
-                f"{'is' if extra == 1 else 'are'} left out: it may hold {', '.join(sorted(secret_fields()))}."
+                f"{'is' if extra == 1 else 'are'} left out: it may hold {', '.join(sorted(known))}."
             )
     return settings.with_secrets(values)
 

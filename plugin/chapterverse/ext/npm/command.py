@@ -26,12 +26,12 @@ from chapterverse.cli.site import open_agent_files
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
 from chapterverse.ext.transfer.maintenance import unpublish
 from chapterverse.extensions import load, load_part
+from chapterverse.indexing.documents import find_documents
 from chapterverse.indexing.known_address import read_known_site
 from chapterverse.indexing.plugins.index_run import explain_error, is_to_index, try_to_index, update_index
 from chapterverse.indexing.plugins.options import Options
 from chapterverse.indexing.plugins.project_file import complete
 from chapterverse.indexing.publish_policy import list_problems
-from chapterverse.knowledge.folder import Documents
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Source
 from chapterverse.readers.site_generator import SiteGenerator
@@ -256,7 +256,7 @@ def _put_chat(site_dir: Path, options: Options, settings: Settings) -> SitePages
 def _index_preview(state: _PreviewState, settings: Settings, options: Options) -> None:
     # A page may be half-written, so the preview goes on.
     try:
-        documents = Documents.of(settings, Path(), Path())
+        documents = find_documents(settings, Path(), Path())
         choice = Path(), state.base_url, options.include, options.exclude
         read = load_part("markdown_folder")
         reading = read(*choice, generator=state.slugs, no_pages=documents.no_pages, listed=state.pages)
@@ -266,5 +266,5 @@ def _index_preview(state: _PreviewState, settings: Settings, options: Options) -
 
 
 def _index(reading: SitePages, settings: Settings, options: Options, docs: Path | None) -> None:
-    documents = Documents.of(settings, docs, Path())
+    documents = find_documents(settings, docs, Path())
     update_index(reading, settings, options.chunk_tokens, documents, LOG)

@@ -22,7 +22,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from chapterverse.errors import InputError
-from chapterverse.knowledge.metadata import validate_chunk
+from chapterverse.extensions import load_part
 from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, chunk_id, embed_hash, is_storable
 from chapterverse.readers.urls import site_base
 from chapterverse.store import Snapshot
@@ -176,7 +176,7 @@ def _point(row: dict[str, Any], place: str) -> tuple[Chunk, array[float] | None]
         sound = False
     if not sound or not row.keys() <= set(Chunk.__slots__):
         raise _no_line_error(place)
-    validate_chunk(chunk, place)
+    load_part("validate_chunk")(chunk, place)
     # Equal dates mean that the page stated none; the import sets its own time.
     stated = "" if chunk.created_at == chunk.timestamp else chunk.created_at
     return replace(chunk, created_at=stated, timestamp=""), dense

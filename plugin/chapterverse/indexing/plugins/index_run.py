@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 from chapterverse import progress
 from chapterverse.errors import ChapterVerseError, ConfigurationError, PublishingDenied
 from chapterverse.extensions import load_part
+from chapterverse.indexing.documents import Documents
 from chapterverse.indexing.publish_policy import explain_no_address, explain_withheld, require_permission
-from chapterverse.knowledge.folder import Documents
 from chapterverse.model import Scope
 from chapterverse.settings import Settings
 

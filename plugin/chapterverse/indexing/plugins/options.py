@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import tempfile
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -54,7 +54,7 @@ class Options:
         for sentence in explain_unknown_options(values, OPTIONS).values():
             raise ConfigurationError(sentence)
         for name, value in values.items():
-            if sentence := explain_type(OPTIONS[name], value):
+            if sentence := explain_type(name, str(OPTIONS[name].type), value):
                 raise ConfigurationError(sentence)
         return cls(**values)
 
@@ -116,15 +116,15 @@ def explain_unknown_options(names: Iterable[object], options: Collection[str]) -
     return {name: f"There is no option {name[:60]!a}: the nearest is {nearest[name]}." for name in unknown}
 
 
-def explain_type(option: Field[Any], value: object) -> str:
-    """Return a sentence if a value has another type than an option or a setting."""
-    kinds = _KINDS[str(option.type).partition("[")[0]]
+def explain_type(name: str, kind: str, value: object) -> str:
+    """Return a sentence if a value has another type than an option, or another kind than a setting."""
+    kinds = _KINDS[kind.partition("[")[0]]
     # A switch is an int to Python, and no number here.
     fits = isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)
-    items = value if option.type == "list[str]" and isinstance(value, (list, tuple)) else ()
+    items = value if kind == "list[str]" and isinstance(value, (list, tuple)) else ()
     if fits and all(isinstance(item, str) for item in items):
         return ""
-    return f"The option {option.name!r} must be {'a list of sources' if option.name == 'also' else _NAMES[kinds[0]]}."
+    return f"The option {name!r} must be {'a list of sources' if name == 'also' else _NAMES[kinds[0]]}."
 
 
 #: Every option by its name.
@@ -134,5 +134,6 @@ _NONE = type(None)
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "str": (str,), "bool": (bool,), "bool | None": (bool, _NONE), "str | None": (str, _NONE), "int": (int,),
     "list": (list, tuple), "dict": (dict,), "bool | dict": (bool, dict),
+    "text": (str,), "secret": (str,), "switch": (bool,), "count": (int,),
 }  # fmt: skip
 _NAMES = {bool: "true or false", str: "a text", int: "a number", list: "a list of patterns", dict: "a mapping"}

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from chapterverse.errors import ConfigurationError, InputError
-from chapterverse.extensions import load_part
+from chapterverse.extensions import SETTINGS, find_settings, load_part
 from chapterverse.indexing.plugins.options import (
     OPTIONS,
     Options,
@@ -24,19 +25,13 @@ from chapterverse.indexing.plugins.options import (
     explain_unknown_options,
 )
 from chapterverse.readers.urls import parse_base_url
-from chapterverse.settings import SETTINGS, Settings, document_options, secret_fields
+from chapterverse.settings import Settings, check_count, document_options, secret_settings
 from chapterverse.widget.endpoint import clean_endpoint
 
 #: Each file with the table in it that is ours, in the order of precedence.
 _FILES: Mapping[str, tuple[str, ...]] = {"chapterverse.toml": (), "pyproject.toml": ("tool", "chapterverse")}
 #: Settings that are a secret only with a password in them.
 _PLACES = ("ledger", "records")
-#: What a file may set. MkDocs itself reads `enabled`.
-_KNOWN = {
-    name: option
-    for name, option in (SETTINGS | OPTIONS).items()
-    if name != "enabled" and (name in _PLACES or not option.metadata.get("secret"))
-}
 #: Options that `ProjectFile.settings` holds.
 _OF_SETTINGS = {*SETTINGS, "documents", "also"}
 _SECRET = re.compile(r"(?:^|_)(?:key|token|secret|password)s?$", re.IGNORECASE)
@@ -103,9 +98,10 @@ class ProjectFile:
 
     def _check(self) -> dict[str, Any]:
         """Check every value, and return those of settings."""
+        known = find_kinds(self.values)
         for name, value in self.values.items():
-            unknown = explain_unknown_options([name], _KNOWN).get(name)
-            if sentence := _explain_secret(name, value) or unknown or explain_type(_KNOWN[name], value):
+            unknown = explain_unknown_options([name], known).get(name)
+            if sentence := _explain_secret(name, value) or unknown or explain_type(name, known[name], value):
                 raise self._error(sentence, name)
             if any("\0" in text for text in _texts(value)):
                 raise self._error(f"The option {name!r} holds a NUL character.", name)
@@ -115,6 +111,7 @@ class ProjectFile:
         for name in _PLACES:
             kind, _, place = settings.get(name, "").partition(":")
             settings |= {name: f"sqlite:{root / place}"} if kind == "sqlite" and place else {}
+        settings |= self._foreign()
         settings |= self._read_option("documents", document_options)
         settings |= self._read_option(
             "also", lambda also: {"also": load_part("also_entries")(also, root, must_exist=False)}
@@ -126,6 +123,14 @@ class ProjectFile:
         except ConfigurationError as error:
             raise self._error(str(error)) from None
         return {name: getattr(resolved, name) for name in settings}
+
+    def _foreign(self) -> dict[str, Any]:
+        """Return the settings of other distributions."""
+        foreign = {n: v for n, v in sorted(self.values.items()) if n not in SETTINGS and n not in OPTIONS}
+        for name in foreign:
+            if (setting := find_settings(foreign)[name]).kind == "count":
+                self._read_option(name, partial(check_count, name, most=setting.most))
+        return {"foreign": tuple(foreign.items())} if foreign else {}
 
     def _read_option(self, name: str, read: Callable[[Any], Any]) -> Any:
         """Return what `read` makes of an option; the sentences of its errors name the key."""
@@ -152,6 +157,13 @@ def complete(
     if names := list(_overridden(file.values, stated)):
         tell(f"{by} overrides {', '.join(names)} of {file.path.name}.")
     return file.options(values)
+
+
+def find_kinds(names: Iterable[str]) -> dict[str, str]:
+    """Return the kinds of what a file may set, by name. MkDocs itself reads `enabled`."""
+    settings = find_settings(name for name in names if name not in OPTIONS)
+    kinds = {name: s.kind for name, s in settings.items() if s.kind != "secret" or name in _PLACES}
+    return kinds | {name: str(option.type) for name, option in OPTIONS.items() if name != "enabled"}
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,7 +193,7 @@ def _same(value: object) -> object:
 
 def _default(name: str) -> object:
     """Return the default of a text setting, which is never a number."""
-    return SETTINGS[name].default if name in SETTINGS and SETTINGS[name].type == "str" else ""
+    return SETTINGS[name].default if name in SETTINGS and SETTINGS[name].kind == "text" else ""
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -193,7 +205,8 @@ def _folders(folder: Path) -> list[Path]:
 
 def _explain_secret(name: str, value: object) -> str:
     """Return a sentence if a value may be a secret."""
-    variables = {field_name: variable for variable, field_name in secret_fields().items()}
+    secret = secret_settings(() if name in OPTIONS else [name])
+    variables = {setting.name: variable for variable, setting in secret.items()}
     # Most projects have no file.
     from chapterverse.text.secrets_in_text import has_secret
 
@@ -202,7 +215,7 @@ def _explain_secret(name: str, value: object) -> str:
         return f"{name} may hold a secret, and this file is committed: set {variables[name]} instead."
     if leaks:
         return f"{name[:60]!a} holds a key or a password, and this file is committed: set a variable instead."
-    if name not in _KNOWN and _SECRET.search(name):
+    if name not in find_kinds([name]) and _SECRET.search(name):
         return f"{name[:60]!a} names a secret, and this file is committed: set a variable of the environment instead."
     return ""
 

@@ -1,0 +1,96 @@
+"""Commands `remember` and `schema`, and what `status` says of a FAQ."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import typer
+
+from chapterverse.cli import parameters
+from chapterverse.cli.messages import warn
+from chapterverse.cli.parameters import argument, configure, option, print_json
+from chapterverse.errors import ChapterVerseError, ConfigurationError
+from chapterverse.ext.knowledge.questions import entry_id
+from chapterverse.extensions import load_part
+from chapterverse.indexing.documents import FOLDER
+from chapterverse.model import DOCUMENT_TYPES, FAQ
+from chapterverse.settings import Settings
+from chapterverse.store import Snapshot
+
+
+def remember(
+    text: str | None = argument("One fact, as Markdown.", "TEXT"),
+    importance: int = option("Importance, from 1 (a detail) to 5.", default=3, min=1, max=5),
+    tag: list[str] | None = option("A word to find it by; may be repeated.", "TAG"),
+    entity: str | None = option("Entity of the fact, such as enterprise; only its questions find it.", "NAME"),
+    remove: Path | None = option("Remove this memory, by its path or its name.", "FILE"),
+    knowledge: Path | None = option("Folder of knowledge; default docs/knowledge.", "DIR"),
+    as_json: parameters.Json = False,
+) -> None:
+    """Write a fact for the chat into a file beside your docs, or remove one.
+
+    A language model gets the facts that concern a question; no answer cites them. Review, edit and commit the file like
+    your docs: chapterverse remember "The enterprise edition has no size limit." --entity enterprise --importance 4.
+    The next `chapterverse index`, or build with the plugin, indexes it.
+    """
+    if (text is None) == (remove is None):
+        raise typer.BadParameter("Give either a TEXT or --remove FILE.")
+    # Imported here: no other command needs it.
+    from chapterverse.ext.knowledge.memory_file import remove_memory, write_memory
+
+    folder = _folder(knowledge)
+    file = remove_memory(folder, remove) if remove else write_memory(folder, text or "", importance, tag or (), entity)
+    if as_json:
+        print_json({"file": file.as_posix(), "removed": remove is not None})
+        return
+    typer.echo(f"{file.as_posix()} was {'removed' if remove else 'written'}: index the site for the chat to know it.")
+
+
+def _folder(option: Path | None) -> Path:
+    """Return the folder of knowledge, which need not be there yet."""
+    folder = option or configure().knowledge
+    if folder:
+        return Path(folder)
+    if Path("docs").is_dir():
+        return Path("docs") / FOLDER
+    raise ConfigurationError("There is no folder docs here: name the folder of knowledge with --knowledge DIR.")
+
+
+def schema(
+    kind: str | None = argument("page, persona, faq, memory, turn or summary.", "TYPE"),
+    as_json: parameters.Json = False,
+) -> None:
+    """Print the fields of a document type, or of all.
+
+    Front matter, `import` and the API use the same fields.
+    """
+    if kind is not None and kind not in DOCUMENT_TYPES:
+        raise typer.BadParameter(f"TYPE must be one of {', '.join(DOCUMENT_TYPES)}.")
+    from chapterverse.ext.knowledge.metadata import get_schemas
+
+    schemas = {kind: get_schemas(kind)} if kind else get_schemas()
+    if as_json:
+        print_json(schemas[kind] if kind else schemas)
+        return
+    for name, one in schemas.items():
+        typer.echo(f"{name}: {', '.join(one['fields'])} (required: {', '.join(one['required_fields'])})")
+
+
+def list_unmatched(settings: Settings, snapshot: Snapshot) -> list[str] | None:
+    """Return the FAQ entries that have answered nothing for 30 days, as FILE: QUESTION; None if that is not known.
+
+    Entries that are not in the index for so long are left out.
+    """
+    try:
+        matched = load_part("conversations")(settings).matched_entries()
+    except ChapterVerseError as error:
+        # The rest of the report does not depend on it.
+        warn(error)
+        return None
+    since = (datetime.now(UTC) - timedelta(days=30)).isoformat()
+    return sorted(
+        f"{entry.source_file_path}: {entry.section_heading}"
+        for entry in snapshot.page(FAQ, "type")
+        if entry.timestamp < since and entry_id(entry) not in matched
+    )

@@ -1,1 +1,0 @@
-"""The owner's persona for the chat."""
