@@ -74,5 +74,8 @@
   };
   const headings = root.flatMap((r) => [...r.querySelectorAll("h1, h2, h3, h4, h5, h6")]);
   const alt = root.flatMap((r) => [...r.querySelectorAll("img[alt], svg title, [role=img]")]).map((i) => i.getAttribute("alt") || i.getAttribute("aria-label") || i.textContent);
+  // What a style sheet writes, or says to who doesn't see its sign: no text, but words that a reader meets.
+  const written = root.flatMap((r) => [...r.querySelectorAll("*")]).flatMap((e) => [getComputedStyle(e, "::before"), getComputedStyle(e, "::after")]);
+  for (const {content} of written) if (/\p{L}/u.test(content) && content !== "none" && content !== "normal") alt.push(content);
   return {text: read(root), headings: headings.map((h) => read([h])).filter((t) => /[\p{L}\p{N}]/u.test(t)), alt: alt.join(" ")};
 }

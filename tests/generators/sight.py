@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
 
 _SCRIPT = Path(__file__).with_name("sight.js").read_text("utf-8")
+_ADD_SHEET = "sheet => document.head.append(Object.assign(document.createElement('style'), {textContent: sheet}))"
 _ORIGIN = "http://seen.example/"
 _WORD = re.compile(r"\w+")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _FENCE = re.compile(r'[ >]*(`{3,})(?:[^`]*?title="(.*)"|[^`]*)$')
-#: The browser makes the numbers of a list, too, but no text of them.
-_NUMBER = re.compile(r"^[ >]*\d+[.)] ")
+#: The browser makes the numbers of a list and the boxes of tasks, too, but no text of them.
+_NUMBER = re.compile(r"^[ >]*(?:\d+[.)] )?(?:- )?(?:\[x\] )?")
 
 
 @dataclass
@@ -119,16 +120,18 @@ def browse(chromium: Browser, site: Path) -> Iterator[Page]:
     context.close()
 
 
-def look(page: Page, site: Path, paths: list[str], content: str, without: str = "") -> Sight:
+def look(page: Page, site: Path, paths: list[str], content: str, without: str = "", sheet: str = "") -> Sight:
     """Compare pages of a site with the index.
 
     Args:
         content: CSS selector of a page's content.
         without: CSS selector of what the theme adds there.
+        sheet: the rules that matter of the theme's style sheet, for pages that stand without it.
     """
     sight, reading = Sight(), read_site(site, _ORIGIN)
     sources = {reading.built.get(source.file_path, source.file_path): source for source in reading.sources}
     for path in filter(sources.__contains__, paths):
         page.goto(_ORIGIN + path)
+        page.evaluate(_ADD_SHEET, sheet)
         sight.add(path, page.evaluate(_SCRIPT, [content, without]), sources[path].read())
     return sight

@@ -1,16 +1,18 @@
 """Words, headings and gaps of foreign documentation as a browser shows it, against what the index holds.
 
-The documentation is what packages say of themselves: their descriptions in themes of MkDocs and in Hugo, the docstrings
-of the standard library in themes of Sphinx and by pdoc, and JSDoc's own code by JSDoc. Locks pin the generators that
-are no packages of the environment: `infra/hugo.txt`, `infra/pdoc.txt`, and `package-lock.json` of a folder here.
+The documentation is what packages say of themselves: their descriptions in themes of MkDocs and Hugo and by Antora, the
+docstrings of the standard library in themes of Sphinx and by pdoc, and JSDoc's own code by JSDoc. Locks pin the
+generators that are no packages of the environment: `infra/hugo.txt`, `infra/pdoc.txt`, and `package-lock.json` of a
+folder here. Pages of generators that no registry has are those of `tests/sites`.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,10 +25,12 @@ from generators.project import Project, install
 from generators.sight import Sight, browse, look
 from generators.test_starlight import CONTENT
 from infra.conftest import programs
+from readers.golden import SITES as CAPTURES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+PINS, HOMES = Path(__file__).parent, ROOT / ".cache/generators"
 PACKAGES = "fastapi httpx hypothesis jsonschema mcp mkdocs pydantic pytest ruff starlette typer uvicorn".split()
 MODULES = "argparse asyncio.tasks collections csv difflib email.message fractions json pathlib textwrap".split()
 MKDOCS = """\
@@ -65,6 +69,47 @@ HUGO_PAGE = """\
 <!doctype html>
 <html><head><meta charset="utf-8"><title>{{ .Title }}</title><style>code {padding: .3em}</style></head>
 <body><nav>Packages</nav><main><h1>{{ .Title }}</h1>{{ .Content }}</main></body></html>
+"""
+#: Docsy looks for these two beside its own folder, where npm doesn't put them.
+DOCSY = """\
+title = 'Packages'
+baseURL = 'https://packages.example/'
+theme = 'theme'
+disableKinds = ['taxonomy', 'term', 'rss', 'sitemap']
+[markup.goldmark.renderer]
+unsafe = true
+[[module.mounts]]
+source = 'content'
+target = 'content'
+[[module.mounts]]
+source = 'MODULES/bootstrap'
+target = 'assets/vendor/bootstrap'
+[[module.mounts]]
+source = 'MODULES/@fortawesome/fontawesome-free'
+target = 'assets/vendor/Font-Awesome'
+"""
+ANTORA = """\
+site: {title: Packages, url: https://packages.example}
+content: {sources: [{url: ./content, branches: HEAD}]}
+ui: {bundle: {url: ./ui}}
+asciidoc: {extensions: ['@asciidoctor/tabs']}
+runtime: {cache_dir: ./cache, log: {level: fatal}}
+output: {dir: ./site}
+"""
+#: The frame of Antora's default UI, which is in no registry.
+ANTORA_PAGE = """\
+<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{{{page.title}}}</title>
+<link rel="stylesheet" href="{{{uiRootPath}}}/asciidoctor.css">
+<link rel="stylesheet" href="{{{uiRootPath}}}/tabs.css"></head>
+<body class="article"><header class="header"><nav class="navbar">Packages</nav></header><div class="body">
+<div class="nav-container"><aside class="nav"><nav class="nav-menu"><h3 class="title">Packages</h3></nav></aside></div>
+<main class="article"><div class="toolbar" role="navigation">Edit this page</div><div class="content">
+<aside class="toc sidebar" data-title="Contents"><div class="toc-menu"></div></aside>
+<article class="doc"><h1 class="page">{{{page.title}}}</h1>
+{{{page.contents}}}
+<nav class="pagination"><span class="prev">Index</span></nav></article></div></main></div>
+<footer class="footer"><p>Built using the default UI.</p></footer></body></html>
 """
 
 
@@ -124,10 +169,39 @@ def build_sphinx(theme: str, folder: Path) -> Path:
 def build_hugo(_theme: str, folder: Path) -> Path:
     pages = {f"content/{name}.md": f"---\ntitle: {name}\n---\n\n{description(name)}" for name in PACKAGES}
     layouts = {f"layouts/_default/{kind}.html": HUGO_PAGE for kind in ("single", "list")}
-    for path, text in {"hugo.toml": HUGO, **layouts, **pages}.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
+    _write(folder, {"hugo.toml": HUGO, **layouts, **pages})
     _call(programs("hugo") / "hugo", "--source", folder, "--destination", folder / "site")
+    return folder / "site"
+
+
+def build_docsy(_theme: str, folder: Path) -> Path:
+    home = HOMES / "docsy"
+    install(PINS / "docsy", home)
+    pages = {f"content/docs/{name}.md": f"---\ntitle: {name}\n---\n\n{description(name)}" for name in PACKAGES}
+    kinds = {"content/docs/kinds.md": (PINS / "docsy/kinds.md").read_text("utf-8")}
+    modules = home / "node_modules"
+    _write(folder, {"hugo.toml": DOCSY.replace("MODULES", str(modules)), **pages, **kinds})
+    (sass,) = modules.glob("sass-embedded-*/dart-sass")
+    path = os.pathsep.join([str(sass), os.environ["PATH"]])
+    sources = ["--source", folder, "--themesDir", modules / "@docsy", "--destination", folder / "site"]
+    _call(programs("hugo") / "hugo", *sources, PATH=path)
+    return folder / "site"
+
+
+def build_antora(_theme: str, folder: Path) -> Path:
+    home = HOMES / "antora"
+    install(PINS / "antora", home)
+    modules = home / "node_modules/@asciidoctor"
+    pages = {f"content/modules/ROOT/pages/{name}.adoc": f"= {name}\n\n{description(name)}" for name in PACKAGES}
+    kinds = {"content/modules/ROOT/pages/kinds.adoc": (PINS / "antora/kinds.adoc").read_text("utf-8")}
+    sheets = {f"ui/{sheet.name}": sheet.read_text("utf-8") for sheet in modules.glob("*/dist/css/*.css")}
+    layouts = {f"ui/layouts/{kind}.hbs": ANTORA_PAGE for kind in ("default", "404")}
+    about = {"content/antora.yml": "{name: packages, version: ~, title: Packages}", "antora.yml": ANTORA}
+    _write(folder, {**about, **layouts, **sheets, **pages, **kinds})
+    git = ("git", "-C", folder / "content", "-c", "user.name=x", "-c", "user.email=x@example.com")
+    for step in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "--message", "Pages")):
+        _call(*git, *step)
+    _call(NODE, home / "node_modules/@antora/cli/bin/antora", folder / "antora.yml")
     return folder / "site"
 
 
@@ -137,8 +211,8 @@ def build_pdoc(_theme: str, folder: Path) -> Path:
 
 
 def build_jsdoc(template: str, folder: Path) -> Path:
-    home = ROOT / ".cache/generators/jsdoc"
-    install(Path(__file__).parent / "jsdoc", home)
+    home = HOMES / "jsdoc"
+    install(PINS / "jsdoc", home)
     jsdoc = home / "node_modules/jsdoc"
     theme = jsdoc / "templates/default" if template == "jsdoc" else home / "node_modules" / template
     _call(NODE, jsdoc / "jsdoc.js", "-r", "-t", theme, "-d", folder, "-R", jsdoc / "README.md", jsdoc / "lib")
@@ -149,8 +223,14 @@ def _run(*command: str) -> None:
     _call(sys.executable, "-m", *command)
 
 
-def _call(*command: str | Path) -> None:
-    done = subprocess.run(command, capture_output=True, text=True)
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+
+
+def _call(*command: str | Path, **environment: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
     assert done.returncode == 0, done.stderr
 
 
@@ -170,11 +250,42 @@ SITES: dict[str, tuple[Callable[[str, Path], Path], tuple[str, ...], str, str]] 
     "starlight": (build_starlight, (), "main h1, .sl-markdown-content", ".sl-anchor-link, .sr-only"),
     "vitepress": (build_vitepress, (), ".vp-doc", ".header-anchor, button.copy, span.lang"),
     "hugo": (build_hugo, (), "main", ".lnt"),
+    "docsy": (build_docsy, (), ".td-content", ".td-heading-self-link, .footnote-ref, .footnote-backref"),
+    "antora": (build_antora, (), "article.doc", ".anchor, sup.footnote, .pagination"),
     "pdoc": (build_pdoc, (), "main", ".headerlink, .view-source-button, .linenos"),
     "jsdoc": (build_jsdoc, (), "#main", ""),
     "docdash": (build_jsdoc, (), "#main", ""),
     "nature": (build_sphinx, ("sphinx",), ".body[role=main]", ".headerlink, .linenos"),
 }  # fmt: skip
+
+
+#: Pages of `tests/sites`, what made them, their content, what the theme adds there, and what its style sheet hides or
+#: writes. The pages are short, so that a single word is more than the share that others may lack.
+CAPTURED = {
+    "hextra": ("Hextra 0.12.3", "main > .content", ".subheading-anchor, .footnote-ref, .footnote-backref", ""),
+    "just-the-docs": (
+        "just-the-docs 0.12.0", "main", ".footnote, .reversefootnote, .gl",
+        ".label {display: inline-block; margin: 0 .5em}",
+    ),
+    "mdbook": ("mdBook 0.5", "main", ".footnote-reference, li > p > a", ""),
+    "quarto": (
+        "Quarto 1.8", "main", ".footnote-ref, .footnote-back",
+        ".screen-reader-only {display: none} .callout-tip .callout-icon::before {content: '' / 'Tip'}",
+    ),
+    "docfx": ("DocFX 2.78", "article", ".header-action", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CAPTURED)
+def test_the_index_holds_what_a_browser_shows_of_a_captured_page(name: str, chromium: Browser) -> None:
+    made_by, content, without, sheet = CAPTURED[name]
+    site = CAPTURES / name
+    paths = [page.relative_to(site).as_posix() for page in site.rglob("*.html")]
+    with browse(chromium, site) as page:
+        sight = look(page, site, paths, content, without, sheet)
+    said = f"{made_by}: {report(sight)}"
+    assert sight.words > 30, said
+    assert (sight.missing, sight.others, sight.glued, sight.lost) == ({}, {}, {}, []), said
 
 
 @pytest.mark.parametrize("name", SITES)

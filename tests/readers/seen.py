@@ -15,10 +15,11 @@ _VOID = set("area base br col embed hr img input link meta param source track wb
 
 #: What is no content of the page: elements, and signs that lead to themselves or number lines.
 UNSEEN = {"script", "style", "svg", "nav", "button", "template", "noscript", "form", "iframe", "select"}
-ROLES = {"dialog", "menu", "navigation", "search"}
+ROLES = {"dialog", "doc-noteref", "menu", "navigation", "search"}
 SIGNS = {
     "headerlink", "hash-link", "header-anchor", "footnote-ref", "footnote-reference", "footnote-backref", "linenos",
     "lang", "mkdocstrings-source", "fn-bracket", "sr-only", "visually-hidden", "hx:mt-1.5",
+    "hx:print:hidden", "lineno",
 }  # fmt: skip
 
 

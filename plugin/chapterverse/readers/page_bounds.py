@@ -24,22 +24,10 @@ MAX_BRACKETS = 100_000
 MAX_DEPTH = 100
 
 
-def require_chars(text: str, most: int = MAX_CHARS) -> None:
-    """Raise `PageTooLarge` for more than so many characters."""
-    if len(text) > most:
-        raise PageTooLarge(f"holds more than {most:,} characters, too many for a page.")
-
-
-def require_elements(number: int) -> None:
-    """Raise `PageTooLarge` for more than `MAX_ELEMENTS`."""
-    if number > MAX_ELEMENTS:
-        raise PageTooLarge(f"holds more than {MAX_ELEMENTS:,} elements, too many for a page.")
-
-
-def require_brackets(number: int) -> None:
-    """Raise `PageTooLarge` for more than `MAX_BRACKETS`."""
-    if number > MAX_BRACKETS:
-        raise PageTooLarge(f"holds more than {MAX_BRACKETS:,} opening brackets, too many for a page.")
+def require_at_most(most: int, number: int, unit: str) -> None:
+    """Raise `PageTooLarge` for more than so many of a unit."""
+    if number > most:
+        raise PageTooLarge(f"holds more than {most:,} {unit}, too many for a page.")
 
 
 def require_shown(*, hidden: bool) -> None:

@@ -65,7 +65,7 @@ def test_a_list_item_that_is_cut_keeps_its_marker() -> None:
         ('<div class="admonition note inline end">{}</div>', "**Note**"),
         ('<div class="admonition seealso"><p class="admonition-title">See also</p>{}</div>', "**See also**"),
         ('<div class="admonition seealso">{}</div>', "**See also**"),
-        ('<div class="admonition pied-piper"><p class="admonition-title">Hi</p>{}</div>', "**Pied piper: Hi**"),
+        ('<div class="admonition pied-piper"><p class="admonition-title">Hi</p>{}</div>', "**Hi**"),
         (
             (
                 '<div class="admonition admonition-my-title docutils"><p class="admonition-title">My '
@@ -262,6 +262,14 @@ def test_a_documented_name_is_a_section() -> None:
 
 
 FOOTNOTES = {
+    "AsciiDoc": (
+        '<sup class="footnote">[<a id="r" class="footnote" href="#d" title="View footnote.">1</a>]</sup>',
+        '<div id="footnotes"><hr><div class="footnote" id="d"><a href="#r">1</a>. The note.</div></div>',
+    ),
+    "mdBook": (
+        '<sup class="footnote-reference" id="fr-a-1"><a href="#footnote-a">1</a></sup>',
+        ('<ol class="footnote-definition"><li id="footnote-a"><p>The note. <a href="#fr-a-1">↩</a></p></li></ol>'),
+    ),
     "Python-Markdown": (
         '<sup id="fnref:1"><a class="footnote-ref" href="#fn:1">1</a></sup>',
         (

@@ -65,6 +65,25 @@ def test_what_a_theme_puts_around_the_words_of_a_page_is_left_out(html: str) -> 
     assert [block.text for block in section.blocks] == ["a", "b"]
 
 
+PAGER = '<div><a href="/a/">First</a> <a href="/b/">Last</a></div>'
+
+
+@pytest.mark.parametrize(
+    ("html", "last"),
+    [
+        (f"<div><h1>A</h1><p>text</p></div>{PAGER}", "text"),
+        (f"<div><div><h1>A</h1><p>text</p></div></div><div></div>{PAGER}", "text"),
+        (f"<div><h1>A</h1><p>text</p>{PAGER}</div>", "First Last"),
+        (f"<div><h1>A</h1></div>{PAGER}", "First Last"),
+        (f"<div><h1>A</h1><p>text</p></div>{PAGER}<div><h2>B</h2></div>", "First Last"),
+        (f"<div><h1>A</h1><p>text</p></div>{PAGER.replace('</div>', 'more</div>')}", "First Lastmore"),
+    ],
+)
+def test_links_to_the_pages_around_are_left_out_below_the_content_only(html: str, last: str) -> None:
+    document = read_document(f"<body><main>{html}</main>")
+    assert [block.text for section in document.sections for block in section.blocks][-1] == last
+
+
 def test_a_link_to_an_editor_within_a_sentence_stays() -> None:
     (section,) = read_fragment(
         '<p>To help, <a href="https://github.com/a/b/edit/main/c.md">edit this page</a>.</p>', "T"

@@ -14,7 +14,7 @@ from chapterverse.ext.sources.markdown_folder import read_markdown_folder
 from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
-from chapterverse.model import Scope
+from chapterverse.model import Scope, Source
 from chapterverse.readers.built_site import read_site
 from chapterverse.readers.sections.html_page import read_document
 from chapterverse.readers.site_pages import SitePages
@@ -170,6 +170,62 @@ def test_a_bad_file_says_so_and_the_others_are_read(tmp_path: Path) -> None:
     assert [s.file_path for s in reading.sources] == ["a.html", "b.html", "c.html", "d.html"]
     assert complaints(reading) == {"b.html": "b.html is not a text file.", "c.html": "c.html is not encoded in UTF-8."}
     assert reading.warnings == ()
+
+
+RUSSIAN = "<meta charset=utf-8><main><p>Грейте</p></main>".encode("cp1251")
+ODD_SITES: dict[str, tuple[dict[str, str | bytes], dict[str, str]]] = {
+    "one form": (
+        {"a_html": "<body><form><h1>Order</h1><p>Choose a pot.<input><select><option>red</select></form>"},
+        {"a.html": "Order: Choose a pot."},
+    ),
+    "one table": (
+        {"a_html": "<body><table><tr><td><h1>Cones</h1><td>How hot.<tr><td>6<td>1222</table>"},
+        {"a.html": "Cones: How hot. 6 1222"},
+    ),
+    "one dialog": ({"a_html": "<body><div role=dialog><h1>Cookies</h1>Take one?</div>"}, {"a.html": ""}),
+    "one script": ({"a_html": "<body><script>document.write('<p>x</p>')</script>"}, {"a.html": ""}),
+    "a long address": (
+        {"a_html": page(f'<p>Words.</p><img src="n{"/" * 5_000_000}.png" alt="A pot on a shelf">')},
+        {"a.html": "Words. A pot on a shelf"},
+    ),
+    "many long addresses": (
+        {"a_html": page("<p>Words.</p>" + f'<img src="n{"/" * 1_000}.png" alt="A pot on a shelf">' * 5_000)},
+        {"a.html": "Words. " + " ".join(["A pot on a shelf"] * 5_000)},
+    ),
+    "ten thousand elements deep": (
+        {"a_html": page("<div><b>" * 5_000 + "deep" + "</b></div>" * 5_000 + "<p>after")},
+        {"a.html": "**deep** after"},
+    ),
+    "one text": (
+        {f"p{i}_html": "<body><div><h1>Same</h1><p>On each page.</p></div>" for i in range(8)},
+        {f"p{i}.html": "Same: On each page." for i in range(8)},
+    ),
+    "two generators": (
+        {
+            "guide__index_html": "<body><main><div class=vp-doc><h1>Guide</h1><p>By hand.</div></main>",
+            "api__index_html": "<body><div class=body role=main><section id=a><h1>API</h1><p>By code.</section></div>",
+        },
+        {"guide/index.html": "Guide: By hand.", "api/index.html": "API: By code."},
+    ),
+    "a wrong encoding": ({"a_html": RUSSIAN}, {"a.html": "a.html is not encoded in UTF-8."}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ODD_SITES)
+def test_an_odd_page_is_read_or_named_and_costs_no_other(name: str, tmp_path: Path) -> None:
+    files, expected = ODD_SITES[name]
+    reading = read_site(write(tmp_path, **files, z_html=page("<p>Heat it slowly.</p>")), "https://e.com/")
+    assert {source.file_path: texts(source) for source in reading.sources} == {**expected, "z.html": "Heat it slowly."}
+
+
+def texts(source: Source) -> str:
+    """Return what a page says, each section behind its heading, or why it can't be read."""
+    try:
+        sections = source.read().sections
+    except UnreadablePage as error:
+        return str(error)
+    said = [f"{s.heading}: " * bool(s.heading) + " ".join(block.text for block in s.blocks) for s in sections]
+    return " ".join(said)
 
 
 def test_a_page_that_turns_bad_keeps_its_last_good_version(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from chapterverse.readers.sections.containers import (
     titled_block,
 )
 from chapterverse.readers.sections.inline import Inline, is_permalink, is_tool, own_anchor
-from chapterverse.readers.sections.labels import footnote_labels, holds_footnotes, unlabel
+from chapterverse.readers.sections.labels import footnote_labels, unlabel
 from chapterverse.readers.sections.linked_inline import LinkedInline
 from chapterverse.readers.sections.outline import Border, Heading, Item, Note
 
@@ -201,6 +201,9 @@ class BlockReader:
             if isinstance(child, str) or child.name != "li":
                 self._flow([child], out)
                 continue
+            if child.get("id") in self._footnotes:
+                self._group(child, out)
+                continue
             number = child.integer("value", number)
             marker = list_marker(child, number if node.name == "ol" else None)
             self._contain(child.children, out, partial(list_item, marker), repeat=False)
@@ -254,8 +257,9 @@ class BlockReader:
             self._callout(node, out)
         elif "citation" in node.classes:
             self._flow(unlabel(node), out)
-        elif self._footnotes and holds_footnotes(node):
-            self._footnote_list(node, out)
+        elif node.get("id") in self._footnotes:
+            # The page prints it here.
+            out.append(Note(node.get("id") or "", home=True))
         elif code.is_wrapper(node):
             self._code(node, out)
         else:
@@ -288,17 +292,6 @@ class BlockReader:
         if title and self._code_title:
             out.insert(at, Block(BlockKind.PARAGRAPH, self._code_title))
             self._code_title = ""
-
-    def _footnote_list(self, node: Node, out: list[Item]) -> None:
-        """Mark where footnotes are printed, and read everything else there as usual."""
-        if node.get("id") in self._footnotes:
-            out.append(Note(node.get("id") or "", home=True))
-            return
-        for child in node.children:
-            if isinstance(child, Node) and any(n.get("id") in self._footnotes for n in (child, *child.walk())):
-                self._footnote_list(child, out)
-            else:
-                self._flow([child], out)
 
     def _footnote(self, note: str, node: Node) -> Block:
         labels = {c for c in node.elements() if any(name.endswith("label") for name in c.classes)}

@@ -60,8 +60,8 @@ def kind_of(box: Node) -> str:
     for name in box.classes:
         for prefix in _PREFIXES:
             name = name.removeprefix(prefix)
-        if name in KINDS or (box.name != "details" and "admonition" in box.classes and _is_own_kind(name)):
-            return _LABELS.get(name) or name.replace("-", " ").capitalize()
+        if name in KINDS:
+            return _LABELS.get(name) or name.capitalize()
     return ""
 
 
@@ -93,14 +93,6 @@ def _unlink(child: Child) -> Iterator[str]:
     elif child.name != "a":
         for inner in child.children:
             yield from _unlink(inner)
-
-
-def _is_own_kind(name: str) -> bool:
-    # Themes let authors invent kinds; "admonition-my-title" is Sphinx's way to style one without a kind.
-    return name.isascii() and name.replace("-", "").isalpha() and name not in _NOT_KINDS and "admonition" not in name
-
-
-_NOT_KINDS = frozenset(("docutils", "inline", "end", "annotate", "container", "alert"))
 
 
 def list_marker(item: Node, number: int | None) -> str:

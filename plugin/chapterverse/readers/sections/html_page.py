@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import Any
 
 from chapterverse.model import Section
@@ -76,7 +76,7 @@ def read_with_links(html: str, title: str, base: str) -> tuple[Section, ...]:
     Raises:
         PageTooLarge: see `page_bounds`.
     """
-    reader = _read(_without_breadcrumb(parse_html(html)), html, base=base)
+    reader = _read(_without_ways(parse_html(html)), html, base=base)
     return build_sections(reader.items, title, reader.notes)
 
 
@@ -93,7 +93,7 @@ def read_document(html: str, part: tuple[int, int] | None = None) -> HtmlPage:
     if part:
         metadata.narrow(*part)
     fragment = metadata.content(html)
-    reader = _read(_without_breadcrumb(parse_html(fragment)), fragment)
+    reader = _read(_without_ways(parse_html(fragment)), fragment)
     first = (item.text for item in reader.items if isinstance(item, Heading) and item.level == 1 and not item.excluded)
     title = metadata.mark.title if metadata.mark else next(filter(None, first), metadata.title)
     return HtmlPage(
@@ -109,18 +109,30 @@ def read_document(html: str, part: tuple[int, int] | None = None) -> HtmlPage:
     )
 
 
-def _without_breadcrumb(tree: Node) -> Node:
-    """Return a page's tree without the way to it above its first heading, where no `nav` says what that is."""
-    level: Node | None = tree
-    while level:
+def _without_ways(tree: Node) -> Node:
+    """Return a page's tree without the way to it above its first heading and the links to the pages before and behind
+    it below its content, where no `nav` says what these are.
+    """
+    level = tree
+    while headed := next(filter(lambda child: child.headed, level.elements()), None):
         children = level.elements()
-        above = list(takewhile(lambda child: not child.headed, children))
-        headed = children[len(above)] if len(above) < len(children) else None
-        # A page without a heading begins with its text.
-        if headed and (crumbs := set(filter(_is_breadcrumb, above))):
-            level.children = [child for child in level.children if isinstance(child, str) or child not in crumbs]
+        at = children.index(headed)
+        # A page without a heading begins with its text, and one of links alone holds no more.
+        ways = set(filter(_is_breadcrumb, children[:at]))
+        below = children[at + 1 :]
+        if not any(child.headed for child in below) and any(inner.name in ("p", "pre") for inner in headed.walk()):
+            ways.update(filter(_is_pager, below))
+        if ways:
+            level.children = [child for child in level.children if isinstance(child, str) or child not in ways]
         level = headed
     return tree
+
+
+def _is_pager(node: Node) -> bool:
+    """Return whether an element holds one or two links to other pages and nothing else."""
+    links = [inner for inner in node.walk() if inner.name == "a" and inner.get("href") and not inner.target_id]
+    is_short = node.name == "div" and 0 < len(links) <= 2
+    return is_short and "".join(node.text().split()) == "".join("".join(link.text() for link in links).split())
 
 
 def _is_breadcrumb(node: Node) -> bool:

@@ -28,7 +28,6 @@ _BADGE_HOST = re.compile(
 _BADGE_PATH = re.compile(r"/badges?[/.]")
 _THEME_RELS = frozenset(("edit", "next", "prev"))
 _EDIT_ADDRESS = re.compile(r"/(?:edit|_edit)/|[?&]mode=edit\b")
-_DECORATIONS = frozenset("emoji emojione gemoji twemoji icon".split())
 # Alternative texts that only say that there is an image: an emoji or its name, a file's name, the kind of image. Some
 # emoji mean yes or no, mostly in tables, and stay.
 _EMPTY_ALT = re.compile(
@@ -196,9 +195,10 @@ class Inline:
             self.images.append(Image(src, alt[:_MAX_WORDS], title[:_MAX_WORDS]))
 
     def _superscript(self, node: Node) -> str:
-        inner = self._raw(node.children)
-        is_mark = any(link.target_id in self.footnotes for link in node.elements() if link.name == "a")
-        return f"^{inner}" if inner.strip() and not is_mark else inner
+        marks = [link for link in node.elements() if link.name == "a" and link.target_id in self.footnotes]
+        # Without what is around a mark, as brackets.
+        inner = self._raw(marks or node.children)
+        return f"^{inner}" if inner.strip() and not marks else inner
 
     def _plain(
         self, children: Iterable[Child], *, images: bool = False, permalinks: bool = False, begun: bool = False
@@ -311,7 +311,6 @@ def _is_ornament(node: Node) -> bool:
     return (
         node.get("role") in ("presentation", "none")
         or node.get("aria-hidden") == "true"
-        or not _DECORATIONS.isdisjoint(node.classes)
         or _is_badge(node.get("src") or "")
         or any(0 < node.integer(side, 0) <= _MAX_ICON_PIXELS for side in ("width", "height"))
     )

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Set
 from chapterverse.readers.html.dom import TAB_PANELS, TAB_SETS, TABS, Child, Node
 from chapterverse.readers.html.visible_text import collapse
 
-_FOOTNOTES = frozenset(("footnote", "footnotes", "footnote-definition", "footnote-list", "footnotes-list"))
+_FOOTNOTE = frozenset(("footnote", "footnote-definition"))
+_FOOTNOTES = _FOOTNOTE | {"footnotes", "footnote-list", "footnotes-list"}
 
 
 def move_tabs(root: Node) -> dict[Node, str]:
@@ -114,9 +115,12 @@ def find_footnotes(root: Node) -> dict[str, Node]:
 
 
 def _is_note(node: Node) -> bool:
-    # Older books of mdBook have a `div` for each.
-    is_note = node.name == "li" or node.get("role") == "doc-footnote" or "footnote-definition" in node.classes
-    return is_note and bool(node.get("id"))
+    if not node.get("id"):
+        return False
+    # AsciiDoc and older books of mdBook have a `div` for each; one around a list holds several.
+    is_div = node.name == "div" and not _FOOTNOTE.isdisjoint(node.classes)
+    is_one = is_div and not any(inner.name == "li" and inner.get("id") for inner in node.walk())
+    return is_one or node.name == "li" or node.get("role") == "doc-footnote"
 
 
 def footnote_labels(root: Node, footnotes: Mapping[str, Node]) -> dict[str, str]:
@@ -132,7 +136,11 @@ def footnote_labels(root: Node, footnotes: Mapping[str, Node]) -> dict[str, str]
             labels.setdefault(node.target_id, footnote_label(node))
     for note in footnotes.values():
         for node in (note, *note.walk()):
-            node.children = [child for child in node.children if not _leads_back(child, places)]
+            kept = [child for child in node.children if not _leads_back(child, places)]
+            if len(kept) < len(node.children) and isinstance(kept[0] if kept else None, str):
+                # A number that leads back leaves its period.
+                kept[0] = str(kept[0]).lstrip(". \n")
+            node.children = kept
     return labels
 
 

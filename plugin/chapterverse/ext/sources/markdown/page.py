@@ -34,7 +34,7 @@ from chapterverse.ext.sources.markdown.verbatim import verbatim_plugin
 from chapterverse.model import Section
 from chapterverse.readers.front_matter import FrontMatter, split_front_matter
 from chapterverse.readers.html.visible_text import collapse, strip_invisible, unescape
-from chapterverse.readers.page_bounds import MAX_MARKDOWN_CHARS, require_brackets, require_chars
+from chapterverse.readers.page_bounds import MAX_BRACKETS, MAX_MARKDOWN_CHARS, require_at_most
 from chapterverse.readers.sections.html_page import read_fragment
 from chapterverse.readers.sections.outline import title_from_path
 from chapterverse.readers.site_generator import SiteGenerator
@@ -98,7 +98,7 @@ def read_markdown(
         UnreadablePage: its front matter is no valid YAML.
         PageTooLarge: see `page_bounds`.
     """
-    require_chars(text, MAX_MARKDOWN_CHARS)
+    require_at_most(MAX_MARKDOWN_CHARS, len(text), "characters")
     front_matter, body = split_front_matter(text, file_path)
     mdx = _is_mdx(body, file_path, generator, _stated_syntax(front_matter) or syntax)
     if mdx:
@@ -163,7 +163,7 @@ class _BoundedInline(ParserInline):
 
     def parse(self, src: str, md: MarkdownIt, env: EnvType, tokens: list[Token]) -> list[Token]:
         env["brackets"] = env.get("brackets", 0) + src.count("[")
-        require_brackets(env["brackets"])
+        require_at_most(MAX_BRACKETS, env["brackets"], "opening brackets")
         return super().parse(src, md, env, tokens)
 
     def skipToken(self, state: StateInline) -> None:  # noqa: N802 the parser's name
