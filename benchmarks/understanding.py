@@ -288,12 +288,12 @@ def main() -> None:
         rows = read_rows(options.data / "questions" / "mtrag-human" / "queries.jsonl")
         _print("follow_ups", list(follow_ups(rows, site, options.show)))
     if "second" in options.only:
-        values: list[tuple[str, str, float]] = []
+        every: list[tuple[str, str, float]] = []
         rows = read_rows(QUESTIONS / "second.jsonl")
         for name in dict.fromkeys(row["site"] for row in rows):
             site = Site.open(options.indexes, name, options.model)
-            values += second([row for row in rows if row["site"] == name], site, options.show)
-        _print("second", values)
+            every += second([row for row in rows if row["site"] == name], site, options.show)
+        _print("second", every)
 
 
 def _print(title: str, values: Sequence[tuple[str, str, float]]) -> None:

@@ -183,7 +183,14 @@ def build_docsy(_theme: str, folder: Path) -> Path:
     _write(folder, {"hugo.toml": DOCSY.replace("MODULES", str(modules)), **pages, **kinds})
     (sass,) = modules.glob("sass-embedded-*/dart-sass")
     path = os.pathsep.join([str(sass), os.environ["PATH"]])
-    sources = ["--source", folder, "--themesDir", modules / "@docsy", "--destination", folder / "site"]
+    sources: list[str | Path] = [
+        "--source",
+        folder,
+        "--themesDir",
+        modules / "@docsy",
+        "--destination",
+        folder / "site",
+    ]
     _call(programs("hugo") / "hugo", *sources, PATH=path)
     return folder / "site"
 
