@@ -191,7 +191,7 @@ def build_docsy(_theme: str, folder: Path) -> Path:
         "--destination",
         folder / "site",
     ]
-    _call(programs("hugo") / "hugo", *sources, PATH=path)
+    _call(programs("hugo") / "hugo", "--source", folder, *theme, "--destination", folder / "site", PATH=path)
     return folder / "site"
 
 
