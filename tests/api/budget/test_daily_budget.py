@@ -296,6 +296,7 @@ def test_a_turn_that_should_cost_nothing_still_reserves_what_it_asks_for() -> No
 
 def test_a_budget_of_nothing_pays_for_nothing() -> None:
     turn_budget = spend(DailyBudget(MemoryLimiter(), 0), 0)
+    assert turn_budget.share == 1.0
     assert (turn_budget.level, turn_budget.reason) == (
         "free",
         "The day's budget for models is used up, so none was asked.",
