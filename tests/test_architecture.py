@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -254,6 +255,28 @@ def test_a_package_exports_what_an_extension_builds_with(package: ModuleType) ->
         assert name in seen
     with pytest.raises(AttributeError, match="has no attribute"):
         package.kettle  # noqa: B018
+
+
+def public_names(text: str) -> Iterator[str]:
+    """Yield the functions and constants of a module. Types are public where a public signature has them."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and not node.decorator_list:
+            yield node.name
+        if isinstance(node, ast.Assign):
+            names = (name.id for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name))
+            yield from (name for name in names if name.isupper() and not name.startswith("_"))
+
+
+def test_what_only_its_own_module_uses_has_an_underscore() -> None:
+    sources = {
+        file: file.read_text(encoding="utf-8") for package in (LIBRARY, SERVICE) for file in package.rglob("*.py")
+    }
+    known = Counter(word for text in sources.values() for word in set(re.findall(r"\w+", text)))
+    for folder in ("tests", "scripts", "benchmarks", "training", "site_example/docs"):
+        files = (file for end in ("py", "md") for file in (ROOT / folder).rglob(f"*.{end}"))
+        known.update(word for file in files for word in set(re.findall(r"\w+", file.read_text(encoding="utf-8"))))
+    alone = [f"{file}: {n}" for file, text in sources.items() for n in public_names(text) if known[n] < 2]
+    assert alone == []
 
 
 def test_no_import_crosses_a_border() -> None:

@@ -14,7 +14,7 @@ from chapterverse.errors import ProviderError
 #: request after 29.
 TOTAL_SECONDS = 24.0
 #: Seconds of a function's time beside its models': one for our own code, one for the runtime to end the answer.
-FUNCTION_SECONDS = 2.0
+_FUNCTION_SECONDS = 2.0
 
 
 class ClientDisconnected(Exception):
@@ -34,7 +34,7 @@ class Deadline:
     def for_lambda(cls, context: object) -> Deadline:
         """Return the end of a turn that begins now: earlier than usual if AWS Lambda's `context` leaves less time."""
         get_remaining_ms = getattr(context, "get_remaining_time_in_millis", None)
-        return cls(min(TOTAL_SECONDS, get_remaining_ms() / 1000 - FUNCTION_SECONDS)) if get_remaining_ms else cls()
+        return cls(min(TOTAL_SECONDS, get_remaining_ms() / 1000 - _FUNCTION_SECONDS)) if get_remaining_ms else cls()
 
     @property
     def seconds_left(self) -> float:

@@ -26,7 +26,7 @@ T = TypeVar("T")
 #: Variables of ours begin so.
 PREFIX = "CHAPTERVERSE_"
 
-ENTRY_POINTS = "chapterverse.extensions"
+_ENTRY_POINTS = "chapterverse.extensions"
 #: A line `name = module:object` for each entry point that was there when a package was made.
 PACKED = Path(__file__).with_name("extensions.txt")
 
@@ -690,9 +690,9 @@ def _find_entry_points() -> Iterable[EntryPoint]:
     from importlib.metadata import EntryPoint, entry_points
 
     if not PACKED.exists():
-        return entry_points(group=ENTRY_POINTS)
+        return entry_points(group=_ENTRY_POINTS)
     lines = (line.partition(" = ") for line in PACKED.read_text(encoding="utf-8").splitlines())
-    return [EntryPoint(name, value, ENTRY_POINTS) for name, _, value in lines]
+    return [EntryPoint(name, value, _ENTRY_POINTS) for name, _, value in lines]
 
 
 def _complain(sentence: str) -> None:

@@ -322,7 +322,7 @@ class Chunk:
             if isinstance(value, tuple)
             else value
             for name, value in values
-            if value or name not in OPTIONAL_FIELDS
+            if value or name not in _OPTIONAL_FIELDS
         }
 
     @classmethod
@@ -341,7 +341,7 @@ class Chunk:
 _FIELDS = frozenset(Chunk.__slots__)
 #: Fields that only some chunks have, as those of documents beside the pages. They are absent when empty, so the export
 #: of a site without them does not depend on this list.
-OPTIONAL_FIELDS = frozenset(
+_OPTIONAL_FIELDS = frozenset(
     "topic specialist_name entity conversation_id revision images captions structured_data expansion".split()
 )
 #: Tuple fields, which are lists in JSON.

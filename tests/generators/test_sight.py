@@ -183,14 +183,7 @@ def build_docsy(_theme: str, folder: Path) -> Path:
     _write(folder, {"hugo.toml": DOCSY.replace("MODULES", str(modules)), **pages, **kinds})
     (sass,) = modules.glob("sass-embedded-*/dart-sass")
     path = os.pathsep.join([str(sass), os.environ["PATH"]])
-    sources: list[str | Path] = [
-        "--source",
-        folder,
-        "--themesDir",
-        modules / "@docsy",
-        "--destination",
-        folder / "site",
-    ]
+    theme = ("--themesDir", modules / "@docsy")
     _call(programs("hugo") / "hugo", "--source", folder, *theme, "--destination", folder / "site", PATH=path)
     return folder / "site"
 

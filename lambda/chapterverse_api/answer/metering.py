@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from chapterverse_api.check.checkers import CheckRequest
 
 #: Tokens around the texts of one request: roles, names of fields, marks. They are 200 bytes, one token each at most.
-FRAME_TOKENS = 200
+_FRAME_TOKENS = 200
 #: Bytes of 500 tokens. A reranker reads a longer text, its question included, in parts, and bills each part like a
 #: text: https://docs.cohere.com/docs/rerank-overview
 _PART_BYTES = 1750
 #: Bytes of the messages for a short text besides the answer: six turns of a conversation, as a rule, or a long
 #: question. A longer conversation loses its middle.
-WRITER_BYTES = 16_000
+_WRITER_BYTES = 16_000
 #: Sentences of one answer that a checker is asked about, and bytes of such a request: longer ones are not asked.
 MAX_VOTES, MAX_VOTE_BYTES = 6, 12_000
 #: Bytes of a checker's instructions, tokens of its verdict, and characters that a guardrail bills as one text.
@@ -83,18 +83,18 @@ class Metered:
     def embed_query(self, text: str) -> Vector:
         with self.circuit.calling(), self.budget.paying(self.price, _embedding(text)) as bill:
             vector: Vector = self.part.embed_query(text)
-            bill.use = Use(billed_tokens(text))
+            bill.use = Use(_billed_tokens(text))
             return vector
 
     def rerank(self, question: str, texts: Sequence[str]) -> list[float]:
-        most = Use(searches=billed_searches(question, texts))
+        most = Use(searches=_billed_searches(question, texts))
         with self.circuit.calling(), self.budget.paying(self.price, most):
             scores: list[float] = self.part.rerank(question, texts)
             return scores
 
     def supports(self, request: CheckRequest) -> bool:
         text_bytes, usage = utf8_length(request.document) + utf8_length(request.claim), request.usage
-        most = max_vote(text_bytes, request.characters, self.thoughts)
+        most = _max_vote(text_bytes, request.characters, self.thoughts)
         with self.circuit.calling(), self.budget.paying(self.price, most) as bill:
             verdict: bool = self.part.supports(request)
             bill.use = replace(
@@ -115,15 +115,15 @@ class Metered:
                 texts.append(piece.text if isinstance(piece, Span) else piece.arguments)
                 yield piece
             # A service that doesn't report its usage may have billed thoughts besides the draft.
-            written = request.usage.output_tokens or billed_tokens(*texts) + self.thoughts
+            written = request.usage.output_tokens or _billed_tokens(*texts) + self.thoughts
             bill.use = Use(request.usage.input_tokens or most.input_tokens, written)
 
     def write(self, request: ModelRequest) -> str:
-        """Send a request with at most `WRITER_BYTES` of messages, unless the generator's circuit is open.
+        """Send a request with at most `_WRITER_BYTES` of messages, unless the generator's circuit is open.
 
         Its failures don't open the circuit: a short text that comes too late says nothing about answers.
         """
-        max_bytes = WRITER_BYTES // max(1, len(request.messages))
+        max_bytes = _WRITER_BYTES // max(1, len(request.messages))
         messages = tuple(ChatMessage(m.role, _without_middle(m.content, max_bytes)) for m in request.messages)
         request = replace(request, messages=messages)
         self.circuit.check()
@@ -141,7 +141,7 @@ class Metered:
         return self.budget.paying(self.price, most, writes=True)
 
     def _text(self, request: ModelRequest, *more: str) -> Use:
-        read = billed_tokens(request.instructions, *more, *(message.content for message in request.messages))
+        read = _billed_tokens(request.instructions, *more, *(message.content for message in request.messages))
         return Use(read, request.max_tokens + self.thoughts)
 
 
@@ -153,37 +153,37 @@ def usual_cost(prices: Prices, question: str | None = None, *, drafts: int = 0, 
     """
     searched = question is not None
     embedded = prices.embedder.cost(_embedding(question or "")) if searched else 0.0
-    reranked = prices.reranker.cost(Use(searches=max_searches(utf8_length(question or "")))) if searched else 0.0
+    reranked = prices.reranker.cost(Use(searches=_max_searches(utf8_length(question or "")))) if searched else 0.0
     draft = Use(_PROMPT_TOKENS + utf8_length(question or ""), prompts.MAX_ANSWER_TOKENS + prices.thoughts)
     economy = embedded + drafts * prices.economy.cost(draft)
-    full = embedded + reranked + drafts * prices.generator.cost(draft) + votes * prices.checker.cost(max_vote())
+    full = embedded + reranked + drafts * prices.generator.cost(draft) + votes * prices.checker.cost(_max_vote())
     # Most of the budget may be gone by the time that this is reserved, and the model for that need not be cheaper.
     return UsualCost(max(full, economy), economy)
 
 
-def billed_tokens(*texts: str) -> float:
+def _billed_tokens(*texts: str) -> float:
     """Return about how many tokens a request with these texts has, rather too many."""
-    return FRAME_TOKENS + sum(map(utf8_length, texts)) / BILLED_TOKEN_BYTES
+    return _FRAME_TOKENS + sum(map(utf8_length, texts)) / BILLED_TOKEN_BYTES
 
 
-def billed_searches(question: str, texts: Sequence[str]) -> int:
+def _billed_searches(question: str, texts: Sequence[str]) -> int:
     """Return how many searches are billed: a text that is longer than a part is read in several."""
     question_bytes = utf8_length(question)
     parts = sum(1 + (question_bytes + min(utf8_length(text), MAX_TEXT_BYTES)) // _PART_BYTES for text in texts)
     return math.ceil(parts / MAX_REQUEST_TEXTS)
 
 
-def max_searches(question_bytes: int) -> int:
+def _max_searches(question_bytes: int) -> int:
     """Return how many searches a question of so many bytes can be billed as: it has at most a hundred texts."""
     return 1 + (question_bytes + MAX_TEXT_BYTES) // _PART_BYTES
 
 
-def max_vote(
+def _max_vote(
     text_bytes: int = MAX_VOTE_BYTES, characters: int = MAX_VOTE_BYTES, thoughts: int = prompts.MAX_REASONING_TOKENS
 ) -> Use:
     """Return the most that a second vote on texts of this size is billed."""
     return Use(
-        FRAME_TOKENS + (_CHECK_RULES_BYTES + text_bytes) / BILLED_TOKEN_BYTES,
+        _FRAME_TOKENS + (_CHECK_RULES_BYTES + text_bytes) / BILLED_TOKEN_BYTES,
         _VERDICT_TOKENS + thoughts,
         math.ceil(characters / _BILLED_TEXT_CHARS),
     )
@@ -191,7 +191,7 @@ def max_vote(
 
 def _embedding(text: str) -> Use:
     # A token is at least one byte, and a reader's text may be made up.
-    return Use(FRAME_TOKENS + utf8_length(text))
+    return Use(_FRAME_TOKENS + utf8_length(text))
 
 
 def _prompt_tokens(request: GenerationRequest) -> float:
@@ -199,7 +199,7 @@ def _prompt_tokens(request: GenerationRequest) -> float:
     reader = sum(utf8_length(message.content) for message in prompts.conversation(request))
     sources = prompts.render_sources(request, "nonce")
     tools = json.dumps([asdict(tool) for tool in request.tools])
-    tokens = billed_tokens(prompts.instructions(request, "nonce"), sources, tools)
+    tokens = _billed_tokens(prompts.instructions(request, "nonce"), sources, tools)
     # As in `_embedding`. A selection is a reader's text, too.
     return tokens + reader + (utf8_length(sources) if request.selected else 0)
 

@@ -25,7 +25,7 @@ from chapterverse_api.draft.extractive import Extractive
 from chapterverse_api.draft.protocols import Writer
 
 
-class DataAnswer(Protocol):
+class _DataAnswer(Protocol):
     """Answers with data that fits one schema."""
 
     def answer(self, turn: Turn, writer: Writer) -> Generator[AnswerEvent, None, ChatResponse | None]:
@@ -55,7 +55,7 @@ def _search(turn: Turn) -> Sources:
     return search_selection(turn) if isinstance(turn.models.generator, Extractive) else read_selection(turn)
 
 
-def _answer(turn: Turn, data: DataAnswer | None) -> Generator[AnswerEvent, None, ChatResponse]:
+def _answer(turn: Turn, data: _DataAnswer | None) -> Generator[AnswerEvent, None, ChatResponse]:
     rounds = open_rounds(turn)
     has_site_tools = rounds is not None and rounds.has_site_tools
     # Without evidence no generator runs, not even one that costs nothing.

@@ -51,7 +51,7 @@ MAX_SECONDS = 0.1
 #: Least share of the best result's score for a section to be suggested.
 MIN_RELATIVE_SCORE = 0.65
 #: Chunks of a page on either side of a citation that may be suggested.
-MAX_CHUNK_DISTANCE = 6
+_MAX_CHUNK_DISTANCE = 6
 #: Sections that are considered: as many as the sources that a request may ask for.
 _MAX_SECTIONS = 20
 #: Characters of a heading: a longer one is never suggested.
@@ -262,7 +262,7 @@ def _find_uncited(sources: Sources, retrieval: Retrieval, cited: Collection[str]
 def _find_near(chunk: Chunk, page: Sequence[Chunk]) -> list[Chunk]:
     """Return the chunks near a chunk on its page, nearest first and those behind it before those above."""
     offsets = ((c.chunk_index - chunk.chunk_index, c) for c in page)
-    neighbors = [(abs(offset), offset < 0, c) for offset, c in offsets if 0 < abs(offset) <= MAX_CHUNK_DISTANCE]
+    neighbors = [(abs(offset), offset < 0, c) for offset, c in offsets if 0 < abs(offset) <= _MAX_CHUNK_DISTANCE]
     return [c for _, _, c in sorted(neighbors, key=lambda ranked: ranked[:2])]
 
 

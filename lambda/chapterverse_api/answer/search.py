@@ -41,13 +41,13 @@ from chapterverse_api.search.site_search import (
 
 MAX_SNIPPET_CHARS = 200
 #: Pages that a refusal names.
-MAX_NEAREST = 3
+_MAX_NEAREST = 3
 #: Evidence from which a page is near a question. On two sites that it was not chosen on, 57 of 68 questions have the
 #: right page among three, and 58 without a least evidence; 17 of 60 refused questions about other subjects have a page,
 #: and 57 without.
-MIN_NEAR_EVIDENCE = 0.15
+_MIN_NEAR_EVIDENCE = 0.15
 #: Words of a selection that are searched for, those in the fewest texts of the index. The number is not measured.
-SELECTED_WORDS = 8
+_SELECTED_WORDS = 8
 
 
 def make_sources(
@@ -243,7 +243,7 @@ def _rarest_words(selection: str, snapshot: Snapshot) -> str:
     words = {word.surface: word.terms[0] for word in lexical.question_words(selection, snapshot.head.languages)}
     counts = count_terms(set(words.values()), snapshot)
     indexed = [word for word in words if counts[words[word]]]
-    rarest = sorted(indexed, key=lambda word: counts[words[word]])[:SELECTED_WORDS]
+    rarest = sorted(indexed, key=lambda word: counts[words[word]])[:_SELECTED_WORDS]
     return " ".join(word for word in indexed if word in rarest)
 
 
@@ -268,11 +268,11 @@ def _describe_correction(question: str, searched: str) -> SearchedAs | None:
 
 def _nearest(candidates: Iterable[Candidate], url: Callable[[Chunk], str]) -> tuple[Nearest, ...]:
     """Return the best place on each of the nearest pages."""
-    near = [c for c in candidates if c.chunk.url and c.evidence >= MIN_NEAR_EVIDENCE]
+    near = [c for c in candidates if c.chunk.url and c.evidence >= _MIN_NEAR_EVIDENCE]
     pages: dict[str, Chunk] = {}
     for candidate in sorted(near, key=lambda c: -c.evidence):
         pages.setdefault(candidate.chunk.source_file_path, candidate.chunk)
-    return tuple(nearest_place(chunk, url(chunk)) for chunk in [*pages.values()][:MAX_NEAREST])
+    return tuple(nearest_place(chunk, url(chunk)) for chunk in [*pages.values()][:_MAX_NEAREST])
 
 
 def log_sources(turn: Turn) -> None:

@@ -1,6 +1,6 @@
 """Asks a checker about sentences of an answer while the generator writes on: each once, and a few of one answer.
 
-A sentence waits for its vote, `VOTE_SECONDS` at most. After one failure the words decide for the rest of the answer.
+A sentence waits for its vote, `_VOTE_SECONDS` at most. After one failure the words decide for the rest of the answer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from chapterverse_api.check.checkers import Checker, CheckRequest
 from chapterverse_api.deadline import Deadline
 
 #: Seconds for one vote. Bespoke-MiniCheck takes about .2 on a graphics card.
-VOTE_SECONDS = 3.0
+_VOTE_SECONDS = 3.0
 #: Characters of a question that a guardrail takes; a source may have 100,000, a claim 5,000.
 _MAX_QUESTION_CHARS = 1_000
 #: Seconds more for a transport to notice that its time is up.
@@ -42,7 +42,7 @@ class SecondVotes:
         size = sum(utf8_length(text) for text in (document, claim, self._question))
         if self._failed or len(self._votes) == MAX_VOTES or size > MAX_VOTE_BYTES or not self._deadline.seconds_left:
             return None
-        request = CheckRequest(document, claim, self._question, self._deadline.step(VOTE_SECONDS))
+        request = CheckRequest(document, claim, self._question, self._deadline.step(_VOTE_SECONDS))
         self._votes.append(vote := Vote(self._checker, request, self._fail))
         return vote
 

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from chapterverse_api.answer.second_votes import SecondVotes, Vote
 
 #: Characters of a sentence and of a block of code. A longer one ends the answer.
-MAX_SENTENCE_CHARS, MAX_CODE_CHARS = 2_000, 8_000
+_MAX_SENTENCE_CHARS, _MAX_CODE_CHARS = 2_000, 8_000
 #: Segments that wait for the first one that is confirmed, at most.
-MAX_WAITING_SEGMENTS = 3
+_MAX_WAITING_SEGMENTS = 3
 _ITEM = re.compile(r"\s*(?:[-*+>|]|\d{1,3}[.)])\s")
 
 
@@ -127,7 +127,7 @@ class DraftReader:
             yield from self._clean(sentence)
             if self.refused:
                 return
-        max_chars = MAX_CODE_CHARS if self._sentences.is_code else MAX_SENTENCE_CHARS
+        max_chars = _MAX_CODE_CHARS if self._sentences.is_code else _MAX_SENTENCE_CHARS
         is_too_long = not last and len(self._sentences.waiting) > max_chars
         if is_too_long:
             self.is_cut = True
@@ -212,7 +212,7 @@ class Segments:
         self.draft_reader = DraftReader(request.passages, site)
         self.shown_spans: list[Span] = []
         self.restarted = False
-        self._max_waiting = math.inf if waits else MAX_WAITING_SEGMENTS
+        self._max_waiting = math.inf if waits else _MAX_WAITING_SEGMENTS
         self._request, self._idf, self._votes = request, idf, votes
         self._verifier = self._new_verifier()
         self._queue = [_QueuedSegment(Span(note, kind="framing"))] if note else []

@@ -38,9 +38,9 @@ from chapterverse_api.search.ranking import section
 from chapterverse_api.search.site_search import SearchResources, make_reader_filter, search_site
 
 #: How often a model may call tools in place of an answer, and how many calls it gets in all.
-TOOL_ROUNDS, TOOL_CALLS = 2, 6
+_TOOL_ROUNDS, TOOL_CALLS = 2, 6
 #: Seconds of a draft in which tools run: half of `deadline.TOTAL_SECONDS`, so that the answer has the other half.
-TOOL_SECONDS = 12.0
+_TOOL_SECONDS = 12.0
 #: Sections of one search, and of one page that is read, that become sources.
 _MAX_FOUND, _MAX_READ = 3, 10
 #: Characters of a query of the model's: more is no search, and is cut.
@@ -84,13 +84,13 @@ class ToolRounds:
         self.names = tuple(spec.name for spec in self._specs)
         #: Whether the model may find something that the documentation does not hold.
         self.has_site_tools = bool(site_specs)
-        self._end = turn.deadline.step(TOOL_SECONDS)
+        self._end = turn.deadline.step(_TOOL_SECONDS)
         self._rounds, self._past = 0, set[ToolCall]()
 
     @property
     def request(self) -> GenerationRequest:
         """The request to the generator: with tools while a round is left, then for an answer from what is there."""
-        is_open = self._rounds < TOOL_ROUNDS and len(self._past) < TOOL_CALLS and self._end.seconds_left
+        is_open = self._rounds < _TOOL_ROUNDS and len(self._past) < TOOL_CALLS and self._end.seconds_left
         sources = self._turn.sources
         looked_for = tuple(use.query for use in sources.tool_uses if use.query)
         return replace(sources.request, tools=self._specs if is_open else (), looked_for=looked_for, usage=Usage())
@@ -104,7 +104,7 @@ class ToolRounds:
         first = len(self._past)
         calls = [call for call in dict.fromkeys(asked) if call not in self._past][: TOOL_CALLS - first]
         # A model that only repeats itself has found all that it will.
-        self._rounds += 1 if calls else TOOL_ROUNDS
+        self._rounds += 1 if calls else _TOOL_ROUNDS
         self._past.update(calls)
         uses = [self._describe(call, number) for number, call in enumerate(calls, first + 1)]
         yield from uses
@@ -137,7 +137,7 @@ class ToolRounds:
         started = [pool.submit(copy_context().run, run_timed, call) for call in calls]
         done, _ = wait(started, self._end.seconds_left)
         pool.shutdown(wait=False, cancel_futures=True)
-        late = ToolResult(False, error=_LATE), TOOL_SECONDS
+        late = ToolResult(False, error=_LATE), _TOOL_SECONDS
         return [one.result() if one in done else late for one in started]
 
     def _take(self, use: ToolUse, result: ToolResult, seconds: float, max_tokens: int) -> ToolUse:

@@ -30,7 +30,7 @@ from chapterverse_api.observability import log, metrics
 BudgetLevel = Literal["full", "economy", "free"]
 
 #: Share of the day's budget from which on it is spent sparingly.
-ECONOMY_SHARE = 0.8
+_ECONOMY_SHARE = 0.8
 
 #: A cap in microdollars that no spending reaches.
 _NO_CAP = 2**62
@@ -213,7 +213,7 @@ class DailyBudget:
             # A budget below the price of the best models may still be enough for the cheaper ones.
             for micros in sorted({math.ceil(usual.full), math.ceil(usual.economy)} if cap else (), reverse=True):
                 if reservation := self._reserve(account, micros, cap):
-                    is_low = reservation.spent >= ECONOMY_SHARE * cap or micros < usual.full
+                    is_low = reservation.spent >= _ECONOMY_SHARE * cap or micros < usual.full
                     share = (reservation.spent + micros) / cap
                     level: BudgetLevel = "economy" if is_low else "full"
                     return TurnBudget(level, share=share, reservations=[reservation])

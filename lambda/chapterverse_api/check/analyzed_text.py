@@ -67,7 +67,7 @@ _YES_OR_NO = re.compile(
 )
 
 
-def strip_markup(text: str) -> str:
+def _strip_markup(text: str) -> str:
     """Return a text without characters of no width, and without the marks of stress, links and tags."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", _ZERO_WIDTH.sub("", text)).replace("’", "'")
@@ -112,7 +112,7 @@ class AnalyzedText:
     """
 
     def __init__(self, text: str, language: str) -> None:
-        self.plain, self.language = strip_markup(text), language
+        self.plain, self.language = _strip_markup(text), language
         self.text_with_digits = words_to_digits(self.plain, language)
         words = [match.group() for match in islice(_WORD.finditer(self.text_with_digits), MAX_WORDS)]
         self.surfaces = [w.lower() for w in words]
@@ -242,7 +242,7 @@ class AnalyzedPassage:
         self.path = AnalyzedText(path, language)
         self.excerpts = list(_read_excerpts(passage.section, language, self.path.term_set))
         self.excerpts.append(Excerpt(path, language, "heading", frozenset(), next(reversed(passage.path), "")))
-        heading, section = (_normalize(strip_markup(text)) for text in (" › ".join(passage.path), passage.section))
+        heading, section = (_normalize(_strip_markup(text)) for text in (" › ".join(passage.path), passage.section))
         self.normalized = f"{heading} \n {section}"
         self.excerpts_by_term: dict[int, list[int]] = {}
         self.excerpts_by_context: dict[int, list[int]] = {}
@@ -262,7 +262,7 @@ class AnalyzedPassage:
     @cached_property
     def normalized_excerpts(self) -> frozenset[str]:
         """Each excerpt and the heading path, as `normalized` holds them, without the stop at their end."""
-        texts = (_normalize(strip_markup(strip_marks(excerpt.verbatim))) for excerpt in self.excerpts)
+        texts = (_normalize(_strip_markup(strip_marks(excerpt.verbatim))) for excerpt in self.excerpts)
         return frozenset(text.strip(" .!…") for text in (*texts, self.normalized.partition(" \n ")[0]))
 
     @cached_property

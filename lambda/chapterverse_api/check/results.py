@@ -14,7 +14,7 @@ from chapterverse_api.draft.draft import Check, Draft
 IdfFunction: TypeAlias = Callable[[str], Mapping[int, float]]
 
 #: An answer with more unconfirmed claims, and at least so many, is partial; both set by hand.
-MAX_UNCONFIRMED_SHARE, MIN_UNCONFIRMED_CLAIMS = 0.2, 2
+_MAX_UNCONFIRMED_SHARE, _MIN_UNCONFIRMED_CLAIMS = 0.2, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +118,6 @@ class VerifiedDraft:
             return "cut"
         if self.leaves_open:
             return "left_open"
-        unconfirmed = self.unsupported_count >= MIN_UNCONFIRMED_CLAIMS
-        unconfirmed &= self.unsupported_count > MAX_UNCONFIRMED_SHARE * self.claim_count
+        unconfirmed = self.unsupported_count >= _MIN_UNCONFIRMED_CLAIMS
+        unconfirmed &= self.unsupported_count > _MAX_UNCONFIRMED_SHARE * self.claim_count
         return "unconfirmed" if unconfirmed else None

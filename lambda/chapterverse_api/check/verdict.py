@@ -28,7 +28,7 @@ MIN_SECTION_SHARE = 0.004
 #: A sentence of fewer content words can't be measured; one clause must contain them all.
 MIN_WORDS = 3
 #: The score of a sentence that is verbatim in a passage.
-VERBATIM_SCORE = 30.0
+_VERBATIM_SCORE = 30.0
 #: Scores of a sentence that is too short to be measured: whether a clause contains it all.
 _BRIEF_SUPPORTED, _BRIEF_SILENT = 1.0, -2.0
 #: How far below the threshold a sentence scores, at least, that is ruled out.
@@ -135,17 +135,17 @@ def judge(
         is_cited: whether the generator cites the sources; otherwise the sentence needs a higher score.
     """
     if not sources or sentence.is_empty:
-        return Verdict("silent", -VERBATIM_SCORE)
+        return Verdict("silent", -_VERBATIM_SCORE)
     if sentence.kind == "code":
         lines = sentence.code_lines
         holds = bool(lines) and any(_in_order(lines, source.lines) for source in sources)
-        return Verdict("supports", VERBATIM_SCORE) if holds else Verdict("silent", -VERBATIM_SCORE)
+        return Verdict("supports", _VERBATIM_SCORE) if holds else Verdict("silent", -_VERBATIM_SCORE)
     text = sentence.normalized.strip(" .!…")
     if _holds_sentence(text, sources):
-        return Verdict("supports", VERBATIM_SCORE)
+        return Verdict("supports", _VERBATIM_SCORE)
     # It is from there.
     if _holds_sentence(text, rivals):
-        return Verdict("silent", -VERBATIM_SCORE)
+        return Verdict("silent", -_VERBATIM_SCORE)
     words = len(sentence.content_positions)
     # Numbers alone say nothing of anything, but an item of a list may be one.
     is_number = words > 0 and not any(sentence.surfaces[i].strip(_NUMBER_CHARS) for i in sentence.content_positions)

@@ -22,7 +22,7 @@ from chapterverse.text.json_text import load_json
 from chapterverse_api.contract import QUESTION_MARKS
 
 #: Least share of the words of a message and an utterance that both have.
-MIN_WORD_OVERLAP = 0.8
+_MIN_WORD_OVERLAP = 0.8
 #: Longer messages are questions: characters.
 MAX_MESSAGE_CHARS = 60
 
@@ -97,7 +97,7 @@ def _talk_language(message: str) -> str | None:
         if not words.isdisjoint(utterance)
     ]
     share, tag = max(shares, key=lambda match: match[0], default=(0.0, ""))
-    return tag if share >= MIN_WORD_OVERLAP else None
+    return tag if share >= _MIN_WORD_OVERLAP else None
 
 
 def _words(text: str) -> frozenset[str]:

@@ -16,7 +16,7 @@ from chapterverse_api.draft.protocols import Writer
 from chapterverse_api.draft.requests import ChatMessage, ModelRequest
 
 #: Seconds of a model for a rewriting; characters and tokens of the rewriting.
-MAX_REWRITING_SECONDS, MAX_REWRITTEN_CHARS, MAX_REWRITTEN_TOKENS = 1.5, 400, 200
+_MAX_REWRITING_SECONDS, _MAX_REWRITTEN_CHARS, _MAX_REWRITTEN_TOKENS = 1.5, 400, 200
 #: Characters of each message in a request to rewrite, which needs only its subject.
 _MAX_MESSAGE_CHARS = 600
 #: Earlier questions that are put before a follow-up, and characters of each.
@@ -85,7 +85,7 @@ def _ask_for_rewriting(
         for earlier in conversation.messages
     )
     message = ChatMessage("user", f"{dialogue}\n\nThe last question:\n{question}")
-    request = ModelRequest(_REWRITE, (message,), MAX_REWRITTEN_TOKENS, deadline.step(MAX_REWRITING_SECONDS))
+    request = ModelRequest(_REWRITE, (message,), _MAX_REWRITTEN_TOKENS, deadline.step(_MAX_REWRITING_SECONDS))
     try:
         reply = writer.write(request)
     except ProviderError:
@@ -96,7 +96,7 @@ def _ask_for_rewriting(
 
 def _is_plausible(text: str, dialogue: str, languages: Sequence[str]) -> bool:
     """Whether a text may be a rewritten follow-up: short, on one line, and with words of the conversation."""
-    if not text.isprintable() or len(text) > MAX_REWRITTEN_CHARS:
+    if not text.isprintable() or len(text) > _MAX_REWRITTEN_CHARS:
         return False
     if any(address not in dialogue for address in _ADDRESS.findall(text)):
         return False

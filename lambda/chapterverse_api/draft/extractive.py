@@ -34,18 +34,18 @@ MAX_ANSWER_WORDS = 220
 #: Sections that are quoted.
 MAX_SECTIONS = 2
 #: Sections that are quoted if it is doubtful that they answer.
-MAX_SHORT_QUOTES = 3
+_MAX_SHORT_QUOTES = 3
 #: How far the score of another block may be below that of the part that answers.
-MAX_SCORE_GAP = 2.5
+_MAX_SCORE_GAP = 2.5
 #: What a block beside a quoted one gains, and what every ten words of a block lose, in units of the score.
-NEIGHBOR_BONUS, TEN_WORDS_PENALTY = 1.0, 0.26
+_NEIGHBOR_BONUS, TEN_WORDS_PENALTY = 1.0, 0.26
 #: What a block gains if its section is quoted and has a heading with at least this share of the question: then all of
 #: the section is about it, also the remedy below an error.
-ON_SUBJECT_BONUS, MIN_ON_SUBJECT_SHARE = 5.0, 0.5
+_ON_SUBJECT_BONUS, _MIN_ON_SUBJECT_SHARE = 5.0, 0.5
 #: What a block of another section loses. In a comparison it gains, because the other side often is another section.
-OTHER_SECTION_PENALTY, COMPARISON_PENALTY = 1.0, -0.5
+_OTHER_SECTION_PENALTY, COMPARISON_PENALTY = 1.0, -0.5
 #: Characters of a heading that is shown whole.
-MAX_HEADING_CHARS = 80
+_MAX_HEADING_CHARS = 80
 #: The parameters of a signature, and what it returns. Words go on behind the brackets of "the function(s) to call".
 _BEFORE_PARAMETERS = re.compile(r"\w(?=\()")
 _PARAMETERS = re.compile(r"\([^,]*+,.*\)(?:\s*(?:→|->).*)?\Z", re.DOTALL)
@@ -89,7 +89,7 @@ class Extractive:
 
 def _short_heading(heading: str) -> str:
     """Return a heading, a long signature without its parameters."""
-    before = _BEFORE_PARAMETERS.search(heading) if len(heading) > MAX_HEADING_CHARS else None
+    before = _BEFORE_PARAMETERS.search(heading) if len(heading) > _MAX_HEADING_CHARS else None
     # What the first bracket doesn't begin, no later one does.
     return f"{heading[: before.end()]}(…)" if before and _PARAMETERS.match(heading, before.end()) else heading
 
@@ -114,7 +114,7 @@ def _short_quotes(
     # The sides of a comparison before what lies around them.
     others.sort(key=lambda part: part.section.passage.id not in request.sides)
     for quote in map(Quote.of_part, others):
-        if len(chosen) < MAX_SHORT_QUOTES and all(quote.lines.isdisjoint(other.lines) for other in chosen):
+        if len(chosen) < _MAX_SHORT_QUOTES and all(quote.lines.isdisjoint(other.lines) for other in chosen):
             chosen.append(quote)
     return chosen
 
@@ -123,7 +123,7 @@ def _long_quotes(
     best: ScoredPart, sections: Mapping[ParsedSection, Sequence[ScoredPart]], request: GenerationRequest
 ) -> list[Quote]:
     """Return the block that answers, then others with nearly its score, while there is room."""
-    weakest = best.score - MAX_SCORE_GAP
+    weakest = best.score - _MAX_SCORE_GAP
     blocks = [_best(parts) for read in sections.values() for parts in _group(read, lambda part: part.block).values()]
     if request.context:
         best, blocks = _of_named_tab(best, blocks, request.context)
@@ -148,11 +148,11 @@ def _best(parts: Sequence[ScoredPart]) -> ScoredPart:
 def _fill(chosen: list[Quote], parts: list[ScoredPart], weakest: float, request: GenerationRequest) -> None:
     """Add the blocks of these parts to the quotes, the most valuable first, while one is worth it and there is room."""
     room = MAX_ANSWER_WORDS - sum(quote.words for quote in chosen)
-    elsewhere = COMPARISON_PENALTY if request.compares else OTHER_SECTION_PENALTY
+    elsewhere = COMPARISON_PENALTY if request.compares else _OTHER_SECTION_PENALTY
     on_subject = [quote.section for quote in chosen if _is_on_subject(quote.section)]
 
     def value(part: ScoredPart) -> float:
-        bonus = ON_SUBJECT_BONUS * (part.section in on_subject)
+        bonus = _ON_SUBJECT_BONUS * (part.section in on_subject)
         return _value(part, _quote_of(part.section, chosen), elsewhere) + bonus
 
     while parts and room > 0:
@@ -185,7 +185,7 @@ def _value(part: ScoredPart, quote: Quote | None, elsewhere: float) -> float:
     """
     beside = quote is not None and not {part.block - 1, part.block + 1}.isdisjoint(quote.parts_by_block)
     words = count_words(part.section.text_of(part.section.blocks[part.block]))
-    return part.score + NEIGHBOR_BONUS * beside - elsewhere * (quote is None) - TEN_WORDS_PENALTY * words / 10
+    return part.score + _NEIGHBOR_BONUS * beside - elsewhere * (quote is None) - TEN_WORDS_PENALTY * words / 10
 
 
 def _quote_of(section: ParsedSection, chosen: Sequence[Quote]) -> Quote | None:
@@ -193,8 +193,8 @@ def _quote_of(section: ParsedSection, chosen: Sequence[Quote]) -> Quote | None:
 
 
 def _is_on_subject(section: ParsedSection) -> bool:
-    """Whether a section's heading holds at least `MIN_ON_SUBJECT_SHARE` of the question."""
-    return bool(section.passage.path) and section.words.coverage(section.passage.path[-1]) >= MIN_ON_SUBJECT_SHARE
+    """Whether a section's heading holds at least `_MIN_ON_SUBJECT_SHARE` of the question."""
+    return bool(section.passage.path) and section.words.coverage(section.passage.path[-1]) >= _MIN_ON_SUBJECT_SHARE
 
 
 def _adds_word(part: ScoredPart, chosen: Sequence[Quote]) -> bool:

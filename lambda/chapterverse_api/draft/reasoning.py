@@ -33,7 +33,7 @@ _REASONING = {
     r"(?-i:analysis(?=[A-Z]))": r"(?-i:assistantfinal)",
 }
 #: Characters of the longest mark.
-MAX_MARK_CHARS = 160
+_MAX_MARK_CHARS = 160
 
 _STARTS = [
     (re.compile(rf"(?<!\s)\s*+(?:{start})", re.IGNORECASE), re.compile(end, re.IGNORECASE))
@@ -62,7 +62,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # The prompt asks for the refusal word if the sources hold no answer. A sentence that is this word, or begins with it as
 # a remark of its own, is a refusal, and the text behind it is ignored. Inside a sentence the word is a mention, "the
 # model replies NOT_IN_DOCS": it is shown with plain words in its place, because readers don't know it.
-IN_PLAIN_WORDS = "not in these docs"
+_IN_PLAIN_WORDS = "not in these docs"
 
 # Markdown's writers put a backslash before "_", and some models say the word with blanks or in small letters.
 _REFUSAL = re.compile(REFUSAL.replace("_", r"(?:\\?_|\x20)"), re.IGNORECASE)
@@ -117,7 +117,7 @@ class ReasoningFilter:
             end = self._end.search(self._lead) if self._end else None
             if end is None:
                 # The tag that ends it may come in pieces. A text that is all reasoning is no answer.
-                self._lead = self._lead[-MAX_MARK_CHARS:]
+                self._lead = self._lead[-_MAX_MARK_CHARS:]
                 return ""
             self._lead, self._end = self._lead[end.end() :], None
         lead = self._lead[start.end() :] if (start := _ANSWER_START.match(self._lead)) else self._lead
@@ -149,7 +149,7 @@ class ReasoningFilter:
                 self._open_tags -= 1
             else:
                 self.restarted, start = True, tag.end()
-        self._tail = text[-MAX_MARK_CHARS:]
+        self._tail = text[-_MAX_MARK_CHARS:]
         if not self.restarted:
             return text[tail_length:]
         # More reasoning may follow, and blanks do.
@@ -165,7 +165,7 @@ def _may_begin_mark(lead: str) -> bool:
     if not lead or _WORD.startswith(lead):
         return True
     begun = _BEGUN.match(lead)
-    return begun is not None and len(lead) < (MAX_MARK_CHARS if begun.group().startswith("<|") else _MAX_BEGUN_CHARS)
+    return begun is not None and len(lead) < (_MAX_MARK_CHARS if begun.group().startswith("<|") else _MAX_BEGUN_CHARS)
 
 
 def without_end_mark(text: str) -> str:
@@ -219,4 +219,4 @@ def refuses(sentence: str, *, first: bool) -> bool:
 
 def in_plain_words(sentence: str) -> str:
     """Return a sentence that mentions the word without it."""
-    return _MENTION.sub(IN_PLAIN_WORDS, sentence) if REFUSAL[-4:] in sentence else sentence
+    return _MENTION.sub(_IN_PLAIN_WORDS, sentence) if REFUSAL[-4:] in sentence else sentence

@@ -11,7 +11,7 @@ from chapterverse_api.draft.prompts import SEARCH, SEARCH_TOOL
 from chapterverse_api.draft.requests import ToolCall
 
 #: Characters of a call's arguments, and calls of one reply, that are read.
-MAX_ARGUMENT_CHARS, _MAX_CALLS = 8_000, 32
+_MAX_ARGUMENT_CHARS, _MAX_CALLS = 8_000, 32
 
 # Items, numbers, quotes and stress, which models put around the line.
 _AROUND = " \t*_`\"'>#-"
@@ -36,7 +36,7 @@ class CallReader:
     def begin(self, name: object) -> None:
         if isinstance(name, str) and name and len(self._calls) < _MAX_CALLS:
             self._calls.append((name, []))
-            self._room = MAX_ARGUMENT_CHARS + 1
+            self._room = _MAX_ARGUMENT_CHARS + 1
 
     def extend(self, arguments: object) -> None:
         """Add a piece of the arguments of the last call. More than any call needs is cut, and so is no JSON."""

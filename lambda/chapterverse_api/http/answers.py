@@ -62,7 +62,7 @@ def wants_stream(accept: str) -> bool:
     return any(kind == EVENT_STREAM and "q=0" not in parameters for kind, *parameters in ranges)
 
 
-def event_frame(event: AnswerEvent) -> str:
+def _event_frame(event: AnswerEvent) -> str:
     """Return the server-sent event for a part of an answer."""
     data = event.model_dump_json(exclude_none=isinstance(event, ToolUse))
     return f"event: {_EVENT_NAMES[type(event)]}\ndata: {data}\n\n"
@@ -73,7 +73,7 @@ def respond(
     request: Request,
     *,
     stream: bool,
-    frame: Callable[[AnswerEvent], str] = event_frame,
+    frame: Callable[[AnswerEvent], str] = _event_frame,
     document: Callable[[ChatResponse], dict[str, Any]] = dump,
 ) -> Response:
     """Return the response that answers a query.
@@ -86,7 +86,7 @@ def respond(
     deadline = get_deadline(request)
     events = get_service(request.app).chat(query, deadline=deadline, origins=get_origins(request))
     if stream:
-        return EventStream(events, deadline, frame)
+        return _EventStream(events, deadline, frame)
     return WorkerResponse(lambda: JSONResponse(document(read_final(events))), deadline)
 
 
@@ -123,7 +123,7 @@ class WorkerResponse(Response):
         await response(scope, receive, send)
 
 
-class EventStream(StreamingResponse):
+class _EventStream(StreamingResponse):
     """Streams an answer. The first event is made before the headers are sent, so an early failure is an HTTP error.
 
     `events` runs in worker threads, one step at a time. If the client disconnects, it is closed and `deadline` is

@@ -28,7 +28,7 @@ Step = Literal["head", "body", "idle", "read", ""]
 
 #: Most concurrent connections, if the process may open as many files. Answers run in fewer threads
 #: (`guard.middleware`); further clients wait, connected.
-MAX_CONNECTIONS = 512
+_MAX_CONNECTIONS = 512
 #: Other open files of the process: its own, those of the index and of databases.
 _RESERVED_FILES = 64
 #: Least number of connections; with fewer files the index could not be opened either.
@@ -57,7 +57,7 @@ class Bounds:
         read: for which the client may read nothing of an answer.
     """
 
-    connections: int = MAX_CONNECTIONS
+    connections: int = _MAX_CONNECTIONS
     head: float = 10.0
     body: float = 15.0
     idle: float = 5.0
@@ -66,7 +66,7 @@ class Bounds:
     @classmethod
     def of_process(cls) -> Bounds:
         """Return bounds for the files that this process may open: two a connection, as an answer may need one."""
-        return cls(connections=int(max(_MIN_CONNECTIONS, min(MAX_CONNECTIONS, (_max_files() - _RESERVED_FILES) // 2))))
+        return cls(connections=int(max(_MIN_CONNECTIONS, min(_MAX_CONNECTIONS, (_max_files() - _RESERVED_FILES) // 2))))
 
 
 def _max_files() -> float:
@@ -101,7 +101,7 @@ class ServerConfig(Config):
         self.throttled_errors = ThrottledErrors()
 
 
-class RequestParser(h11.Connection):
+class _RequestParser(h11.Connection):
     """A connection's parser, which gives h11 a next piece only if that needs one, so the bound holds for each event.
 
     It holds for a request's line and headers together, as sent, and for those behind a chunked body. h11 bounds only
@@ -162,7 +162,7 @@ class Connection(H11Protocol):
 
     def __init__(self, config: ServerConfig, *arguments: Any, **options: Any) -> None:
         super().__init__(config, *arguments, **options)
-        self.conn: RequestParser = RequestParser()
+        self.conn: _RequestParser = _RequestParser()
         self._bounds: Bounds = config.bounds
         self._throttled_errors: ThrottledErrors = config.throttled_errors
         self._step: Step = ""

@@ -11,7 +11,7 @@ from threading import Lock
 from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, RateWindow, Reservation
 
 #: Clients that are remembered, 650 bytes each. An attacker can have any number of addresses for nothing.
-MAX_CLIENTS = 50_000
+_MAX_CLIENTS = 50_000
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class MemoryLimiter:
         max_clients: the number of clients that are remembered, the latest ones.
     """
 
-    def __init__(self, max_clients: int = MAX_CLIENTS) -> None:
+    def __init__(self, max_clients: int = _MAX_CLIENTS) -> None:
         self._max_clients = max_clients
         self._lock = Lock()
         # Requests by the length and the start of their window.

@@ -19,7 +19,7 @@ from chapterverse_api.search.ranking import Candidate, section
 from chapterverse_api.search.results import Retrieval
 
 #: Sections that are offered. A heading that stands more often is a form that many pages share.
-MAX_CHOICES = 3
+_MAX_CHOICES = 3
 #: Candidates that are compared.
 _MAX_CANDIDATES = 8
 #: The least evidence of each, and its score over that of the first; if both were read, its probability over that.
@@ -44,7 +44,7 @@ def find_choices(retrieval: Retrieval) -> list[Chunk]:
     if not found or found[0] is not first.chunk or any(_holds(a, b) for a in found for b in found if a is not b):
         return []
     choices = _drop_same_text(found)
-    return choices if 1 < len(choices) <= MAX_CHOICES else []
+    return choices if 1 < len(choices) <= _MAX_CHOICES else []
 
 
 def _is_near(candidate: Candidate, first: Candidate) -> bool:

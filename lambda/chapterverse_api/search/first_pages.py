@@ -11,7 +11,7 @@ from chapterverse.text import lexical
 from chapterverse_api import phrases
 
 #: Pages that are named, and search results that are looked through for them.
-MAX_FIRST_PAGES, _MAX_HITS = 3, 50
+_MAX_FIRST_PAGES, _MAX_HITS = 3, 50
 #: A title with more words beside such a phrase is of something else. None of 28 documentations depends on it.
 _MAX_OTHER_WORDS = 2
 
@@ -26,8 +26,8 @@ def find_first_pages(snapshot: Snapshot, language: str) -> list[Chunk]:
     home = _one_a_page((c for c in snapshot.page("home", "content_type") if c.language == spoken), 1)
     # The home page has a place, even behind many others.
     paths = {chunk.source_file_path for chunk in home}
-    pages = _one_a_page((c for c in titled if c.source_file_path not in paths), MAX_FIRST_PAGES - len(home))
-    return [*pages, *home] or _one_a_page(_find_headed(chunks, "section_heading", spoken), MAX_FIRST_PAGES)
+    pages = _one_a_page((c for c in titled if c.source_file_path not in paths), _MAX_FIRST_PAGES - len(home))
+    return [*pages, *home] or _one_a_page(_find_headed(chunks, "section_heading", spoken), _MAX_FIRST_PAGES)
 
 
 def _search(snapshot: Snapshot, language: str) -> list[Chunk]:

@@ -22,9 +22,9 @@ from chapterverse.text.json_text import load_json
 from chapterverse.text.stopwords import QUESTION_STOP_WORDS
 
 #: Longer questions say more than their frame: characters.
-MAX_FRAME_CHARS = 160
+_MAX_FRAME_CHARS = 160
 #: Words of a question that is nothing but a name; none of them is a function word.
-NAME_WORDS = 3
+_NAME_WORDS = 3
 #: Marks of Markdown around words, and the addresses of links.
 _MARKUP = re.compile(r"[*_`\[]|\](?:\([^()\s]*\))?")
 _SENTENCES = re.compile(r"(?:[.!?:]\s+|[。！？]|\n)[\s>#+-]*")
@@ -65,7 +65,7 @@ def read_frame(question: str, languages: Iterable[str]) -> QuestionFrame | None:
         languages: the languages of the docs, BCP 47; English is always recognized too.
     """
     text = question.strip(" \t?!.¿¡。？！").replace("’", "'")
-    if len(text) > MAX_FRAME_CHARS or "\n" in text:
+    if len(text) > _MAX_FRAME_CHARS or "\n" in text:
         return None
     tags = _tags(languages)
     kinds: tuple[Literal["comparison", "definition"], ...] = ("comparison", "definition")
@@ -78,7 +78,7 @@ def read_frame(question: str, languages: Iterable[str]) -> QuestionFrame | None:
     name = text.strip("\"'`")
     words = name.lower().split()
     function_words = frozenset().union(*(QUESTION_STOP_WORDS.get(tag, ()) for tag in tags))
-    is_name = len(words) <= NAME_WORDS and function_words.isdisjoint(words)
+    is_name = len(words) <= _NAME_WORDS and function_words.isdisjoint(words)
     return QuestionFrame("name", (name,)) if is_name and name else None
 
 
@@ -102,7 +102,7 @@ def lower_kinds(question: str, languages: Iterable[str]) -> frozenset[str]:
     A question asks for news by words such as "changelog" or a version, for generated reference by the name alone.
     """
     patterns = (pattern for tag in _tags(languages) for pattern in _patterns("news", tag))
-    dated = any(pattern.search(question[:MAX_FRAME_CHARS]) for pattern in patterns)
+    dated = any(pattern.search(question[:_MAX_FRAME_CHARS]) for pattern in patterns)
     return frozenset({*([] if dated else ["news"]), *([] if len(question.split()) == 1 else ["api"])})
 
 

@@ -26,9 +26,9 @@ from chapterverse_api.search.ranking import Candidate, QueryFeatures
 #: Candidates of each side before fusion; with 100 the order of the first five got no better.
 MAX_CANDIDATES = 50
 #: Beginnings of pages that a search for a definition adds.
-MAX_OPENINGS = 20
+_MAX_OPENINGS = 20
 #: What a synonym counts of a word of the question, and of several words.
-SHARE, PHRASE_SHARE = 0.3, 0.5
+SHARE, _PHRASE_SHARE = 0.3, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class SearchTerms:
         weights = dict(zip(vector.indices, vector.values, strict=True))
         values = dict(idf)
         for synonym in question.synonyms:
-            share = PHRASE_SHARE if len(synonym.word_indices) > 1 else SHARE
+            share = _PHRASE_SHARE if len(synonym.word_indices) > 1 else SHARE
             weight = share * min(1.0, synonym.max_weight / synonym.idf)
             if weight > weights.get(synonym.term, 0.0):
                 weights[synonym.term], values[synonym.term] = weight, weight * synonym.idf
@@ -116,7 +116,7 @@ class Wording:
         if self.defines:
             # The name of the site's subject is on every page, so the page that defines it could be missed.
             openings = resolve(all_of(filters, In("chunk_index", (0,))), snapshot)
-            by_words += snapshot.search_lexical(terms.vector, MAX_OPENINGS, openings)
+            by_words += snapshot.search_lexical(terms.vector, _MAX_OPENINGS, openings)
         by_meaning = snapshot.search_dense(vector, MAX_CANDIDATES, narrowed) if vector is not None else []
         hits = {hit.chunk.chunk_id: hit for hit in (*by_meaning, *by_words)}
         return HybridHits(self, question, terms, hits, by_meaning)

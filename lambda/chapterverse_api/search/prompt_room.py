@@ -18,7 +18,7 @@ from chapterverse_api.search.passages import MAX_PASSAGES_TOKENS, MAX_SECTIONS, 
 from chapterverse_api.search.ranking import Candidate, section
 
 #: Tokens of the sources up to which a prompt is filled with what stands around the best section.
-FILLED_TOKENS = MAX_PASSAGES_TOKENS * 3 // 4
+_FILLED_TOKENS = MAX_PASSAGES_TOKENS * 3 // 4
 #: Two texts with this share of terms in common are one, written for two providers. The number is not measured.
 _COPY_SHARE = 0.8
 #: Characters of a text that may only repeat its headings.
@@ -51,7 +51,7 @@ def fill_room(
     A FAQ entry stands around nothing: each is found for itself, and they have a share of their own.
     """
     best, sections = candidates[0], {section(c.chunk) for c in candidates}
-    room = FILLED_TOKENS - round(sum(map(estimate_tokens, (passage.section for passage in passages))))
+    room = _FILLED_TOKENS - round(sum(map(estimate_tokens, (passage.section for passage in passages))))
     around = list[tuple[Candidate, Passage]]()
     page = [c for c in pages[best.chunk.source_file_path] if c.type != FAQ and is_for_reader(c)]
     near = (c for c in find_around(best, page) if section(c.chunk) not in sections)

@@ -34,7 +34,7 @@ from chapterverse_api.search.ranking import Candidate, once_a_text
 AnswerVerdict = Literal["yes", "perhaps", "no"]
 
 #: How many of the first results are read, and how many of these for their headings.
-TOP_RESULTS, TOP_HEADINGS = 10, 5
+_TOP_RESULTS, _TOP_HEADINGS = 10, 5
 #: Without passages, a question below this answerability is about another subject: 1 % of 607 questions on twelve sites
 #: are below, and 18 % of 1,183 about other sites (`benchmarks/answerability.py`). A model judges all others itself.
 MIN_ON_TOPIC = 0.05
@@ -43,13 +43,13 @@ _MARGIN = 1e-4
 #: From this share of the best score on, a chunk is a source even without evidence of its own.
 MIN_RELATIVE_SCORE = 0.6
 #: Sources of an answer if the docs only perhaps hold one.
-MAX_UNSURE_CHUNKS = 3
+_MAX_UNSURE_CHUNKS = 3
 #: Below this probability of a good answer, short quotes of several sections are shown. Chosen on two of four sites, on
 #: whose 96 questions, judged by reading, wrong answers went from 11 to 6 (`benchmarks/README.md`).
 MIN_CONFIDENCE = 0.55
 #: How much of a follow-up's scores come from the search with the earlier questions; the rest from the question alone.
 #: Two thirds cite the right page first for 91 of 155 follow-ups, a half for 86 (`benchmarks/understanding.py`).
-CONTEXT_WEIGHT = 2 / 3
+_CONTEXT_WEIGHT = 2 / 3
 #: What the reader is told if a part failed.
 _FAILURE_MESSAGES = {
     "embedder": "The embedder could not be reached; only words were searched.",
@@ -88,7 +88,7 @@ class Answerability(NamedTuple):
 
 
 #: The answerability of a search without words.
-NO_ANSWER = Answerability(0.0, 0.0)
+_NO_ANSWER = Answerability(0.0, 0.0)
 
 
 def answer_features(
@@ -100,13 +100,13 @@ def answer_features(
         candidates: best first.
         chunks: how many the index holds.
     """
-    first = candidates[:TOP_RESULTS]
+    first = candidates[:_TOP_RESULTS]
     if not first or not question.has_words:
         return None
     shares_by_chunk = [_shares_with_synonyms(candidate, question) for candidate in first]
     weights = question.weights
     parts = [candidate.components for candidate in first]
-    headed = parts[:TOP_HEADINGS]
+    headed = parts[:_TOP_HEADINGS]
     page = first[0].chunk.source_file_path
     return AnswerFeatures(
         evidence=_logit(max(c.evidence for c in first)) - _logit(calibration.floor),
@@ -116,7 +116,7 @@ def answer_features(
         heading=max(p.get("heading", 0.0) for p in headed),
         title=max(p.get("title", 0.0) for p in headed),
         names=max((c.features.names for c in first if c.features), default=0.0),
-        concentration=sum(c.chunk.source_file_path == page for c in first) / TOP_RESULTS,
+        concentration=sum(c.chunk.source_file_path == page for c in first) / _TOP_RESULTS,
         lead=first[0].score - max((c.score for c in candidates if c.chunk.source_file_path != page), default=0.0),
         defines=parts[0].get("defines", 0.0),
     )
@@ -125,7 +125,7 @@ def answer_features(
 def answerability(features: AnswerFeatures | None) -> Answerability:
     """Return how likely there is an answer; 0 without features."""
     if features is None:
-        return NO_ANSWER
+        return _NO_ANSWER
     docs, first = (
         logistic(weights["bias"] + sum(weights[name] * value for name, value in features._asdict().items()))
         for weights in (_model()["docs"], _model()["first"])
@@ -196,7 +196,7 @@ class Retrieval:
     vector: Sequence[float] | None = None
     searched: str = ""
     subject: str = ""
-    answerability: Answerability = NO_ANSWER
+    answerability: Answerability = _NO_ANSWER
     compares: bool = False
     sides: frozenset[str] = frozenset()
     other_language: bool = False
@@ -252,7 +252,7 @@ class Retrieval:
         """The candidates to answer from: few if the verdict is "perhaps", none if it is "no"."""
         if self.verdict == "no":
             return ()
-        return self.related if self.sure else self.related[:MAX_UNSURE_CHUNKS]
+        return self.related if self.sure else self.related[:_MAX_UNSURE_CHUNKS]
 
     @property
     def evidence(self) -> float:
@@ -266,7 +266,7 @@ def merge_retrievals(question_only: Retrieval, in_context: Retrieval) -> Retriev
     The evidence of a chunk is the stronger of both.
     """
     merged: dict[str, Candidate] = {}
-    for retrieval, weight in ((question_only, 1 - CONTEXT_WEIGHT), (in_context, CONTEXT_WEIGHT)):
+    for retrieval, weight in ((question_only, 1 - _CONTEXT_WEIGHT), (in_context, _CONTEXT_WEIGHT)):
         for c in retrieval.candidates:
             other, part = merged.get(c.chunk.chunk_id), c._replace(score=c.score * weight)
             if other:

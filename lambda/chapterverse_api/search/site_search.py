@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from chapterverse.reading.model import ReadingModel
 
 #: If a question only may be a follow-up, the best result of its rewriting must hold this share of its own words.
-MIN_OWN_WORD_SHARE = 0.3
+_MIN_OWN_WORD_SHARE = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class FollowUp:
         return cls(verdict, lambda: rewrite_follow_up(question, conversation, writer, deadline, languages))
 
 
-NO_FOLLOW_UP = FollowUp()
+_NO_FOLLOW_UP = FollowUp()
 
 
 def search_follow_up(
@@ -90,7 +90,7 @@ def search_follow_up(
 def _holds_own_words(question_only: Retrieval, in_context: Retrieval) -> bool:
     """Whether the best result of the rewriting holds enough words of the question itself."""
     best = in_context.candidates[:1]
-    return bool(best) and matched_share(best[0], question_only.question) >= MIN_OWN_WORD_SHARE
+    return bool(best) and matched_share(best[0], question_only.question) >= _MIN_OWN_WORD_SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def search_site(
     snapshot: Snapshot,
     index: SiteIndex,
     resources: SearchResources,
-    follow_up: FollowUp = NO_FOLLOW_UP,
+    follow_up: FollowUp = _NO_FOLLOW_UP,
 ) -> SiteResults:
     """Search for a question in the version and language of the reader's page.
 

@@ -27,8 +27,8 @@ from chapterverse.text import lexical, thesaurus
 from chapterverse.text.stopwords import STOP_WORDS, is_common
 
 #: Letters of a word that is corrected, at least and at most, and words of a question, at most. A word grows by one.
-MIN_WORD_CHARS, MAX_WORD_CHARS, MAX_CORRECTED_WORDS = 4, 24, 4
-#: A replaced or added letter makes another word of a short one too easily: `MIN_WORD_CHARS` for edits that cost more.
+_MIN_WORD_CHARS, _MAX_WORD_CHARS, _MAX_CORRECTED_WORDS = 4, 24, 4
+#: A replaced or added letter makes another word of a short one too easily: `_MIN_WORD_CHARS` for edits that cost more.
 _MAX_SURE_COST, _MIN_UNSURE_CHARS = 0.7, 5
 #: Letters of the shortest word from which two added letters are taken away.
 _MIN_TWO_EDITS_CHARS = 9
@@ -73,11 +73,11 @@ def correct(question: str, snapshot: Snapshot) -> str:
         IndexFault: the index can't be read.
     """
     languages = snapshot.head.languages
-    mistyped = list(_find_mistyped(question, languages, snapshot))[:MAX_CORRECTED_WORDS]
+    mistyped = list(_find_mistyped(question, languages, snapshot))[:_MAX_CORRECTED_WORDS]
     if not mistyped:
         return question
     candidates = [_candidates(word, question) for word in mistyped]
-    index_words = IndexWords.among({text for of_word in candidates for text in of_word}, languages, snapshot)
+    index_words = _IndexWords.among({text for of_word in candidates for text in of_word}, languages, snapshot)
     parts, at = [], 0
     for word, of_word in zip(mistyped, candidates, strict=True):
         edit = index_words.likeliest(of_word)
@@ -92,7 +92,7 @@ def correct(question: str, snapshot: Snapshot) -> str:
 def _find_mistyped(question: str, languages: Sequence[str], snapshot: Snapshot) -> Iterator[re.Match[str]]:
     """Yield the words that the index does not hold."""
     unquoted = _QUOTED.sub(lambda quoted: "`" * len(quoted.group()), question)
-    plain = [m for m in _PLAIN.finditer(unquoted) if MIN_WORD_CHARS <= len(m.group()) <= MAX_WORD_CHARS]
+    plain = [m for m in _PLAIN.finditer(unquoted) if _MIN_WORD_CHARS <= len(m.group()) <= _MAX_WORD_CHARS]
     plain = [m for m in plain if not _CAPITAL_INSIDE.search(m.group()) and _alphabet(m.group().lower())]
     terms = [_whole_terms(m.group(), languages) for m in plain]
     # A remote store keeps what it counted: the search counts all these terms, and asks for them only once.
@@ -172,7 +172,7 @@ def _neighbors(letter: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexWords:
+class _IndexWords:
     """The words of the candidates that the index holds.
 
     Attributes:

@@ -25,7 +25,7 @@ from chapterverse.version import __version__
 _STYLE: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": False}
 
 
-class CommandStub(TyperCommand):
+class _CommandStub(TyperCommand):
     """A command that is imported when it runs, and not for the list of commands or a completion."""
 
     def __init__(self, name: str, manifest: Command, extension: Extension) -> None:
@@ -42,7 +42,7 @@ class CommandStub(TyperCommand):
         return self.load().make_context(*arguments, **extra)
 
 
-class CommandGroup(TyperGroup):
+class _CommandGroup(TyperGroup):
     """The commands, listed by group. Other distributions are searched only for a name that none of ours has."""
 
     def __init__(self, **attributes: Any) -> None:
@@ -66,7 +66,7 @@ class CommandGroup(TyperGroup):
 
 app = typer.Typer(
     name="chapterverse",
-    cls=CommandGroup,
+    cls=_CommandGroup,
     help="A chat for your documentation site that answers with chapter-and-section citations.",
     epilog="Start with `chapterverse index site/`, then `chapterverse ask QUESTION`. Every setting has an environment "
     "variable: --store is CHAPTERVERSE_STORE. Keys come from there only.",
@@ -136,10 +136,10 @@ def _common(quiet: messages.Quiet = False, verbose: messages.Verbose = False) ->
     """Declare what every command takes."""
 
 
-def _stubs(extensions: Iterable[Extension]) -> Iterator[tuple[str, CommandStub]]:
+def _stubs(extensions: Iterable[Extension]) -> Iterator[tuple[str, _CommandStub]]:
     for extension in extensions:
         for name, manifest in extension.commands.items():
-            yield name, CommandStub(name, manifest, extension)
+            yield name, _CommandStub(name, manifest, extension)
 
 
 def _make(function: Callable[..., None], name: str | None = None) -> TyperCommand:

@@ -57,7 +57,7 @@ def publish(source_set: SourceSet, target: Target, progress: Progress, *, damage
     with publishing(target, progress) as publication:
         # A head without a snapshot to continue from is damaged too.
         damaged = damaged or (publication.previous is None and target.head() is not None)
-        progress = renewing(publication, progress)
+        progress = _renewing(publication, progress)
         plan = Plan.of(source_set, target, publication.previous, progress)
         plan.embed(progress)
         head, lost = apply(plan.diff, plan.vectors, target, publication, progress, chunks=plan.total)
@@ -140,7 +140,7 @@ def publishing(target: Target, progress: Progress) -> Iterator[Publication]:
         yield publication
 
 
-def renewing(publication: Publication, progress: Progress) -> Progress:
+def _renewing(publication: Publication, progress: Progress) -> Progress:
     """Return a progress callback that also renews the lease: a run that lost it stops before it pays for more."""
 
     def report(stage: str, done: int, total: int) -> None:

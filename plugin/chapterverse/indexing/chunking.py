@@ -190,9 +190,9 @@ def _cut_sections(
         room = _room(path, sizes)
         heading = Block(BlockKind.PARAGRAPH, replace_unstorable(section.heading or ""))
         is_heading_in_path = not section.heading or heading.text in path
-        texts = list(pack_blocks(section.blocks if is_heading_in_path else (heading, *section.blocks), room))
+        texts = list(_pack_blocks(section.blocks if is_heading_in_path else (heading, *section.blocks), room))
         if not texts and not (len(following) > len(path) and following[: len(path)] == path):
-            texts = list(pack_blocks((heading,), room))
+            texts = list(_pack_blocks((heading,), room))
         yield section, path, texts
 
 
@@ -214,7 +214,7 @@ def _short_path(path: tuple[str, ...], limit: int) -> tuple[str, ...]:
     return tuple(next(_cut_text(heading, limit // 2), "") for heading in ends)
 
 
-def pack_blocks(blocks: Iterable[Block], room: ChunkSizes, depth: int = 0) -> Iterator[str]:
+def _pack_blocks(blocks: Iterable[Block], room: ChunkSizes, depth: int = 0) -> Iterator[str]:
     """Yield texts of whole blocks up to about `room.target` tokens, none over `room.cap`.
 
     Groups denser than the estimate are packed again at half the target. A block over the cap is cut between its parts
@@ -229,7 +229,7 @@ def pack_blocks(blocks: Iterable[Block], room: ChunkSizes, depth: int = 0) -> It
         if tokens.fits(text, room.cap):
             yield text
         elif len(group) > 1:
-            yield from pack_blocks(group, replace(room, target=room.target // 2), depth)
+            yield from _pack_blocks(group, replace(room, target=room.target // 2), depth)
         else:
             yield from _cut(group[0], room.cap, depth)
 
@@ -298,7 +298,7 @@ def _cut_container(block: Block, cap: int, depth: int) -> Iterator[str]:
         yield from _cut_leaf(Block(block.kind, head), cap)
         head = ""
     room = cap - tokens.count(f"{head}\n\n") if head else cap
-    for text in pack_blocks(block.parts, ChunkSizes(room, room), depth + 1):
+    for text in _pack_blocks(block.parts, ChunkSizes(room, room), depth + 1):
         yield f"{head}\n\n{text}" if head else text
 
 

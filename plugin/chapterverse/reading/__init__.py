@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 #: The import package of the distribution `chapterverse-reading`.
 PACKAGE = "chapterverse_reading"
 #: A file with the SHA-256 of each of the model's files and its name, as `sha256sum` writes it.
-CHECKSUMS = "SHA256SUMS"
+_CHECKSUMS = "SHA256SUMS"
 
 
 def open_reading_model(setting: str) -> ReadingModel | None:
@@ -54,7 +54,7 @@ def _check(folder: Path) -> str:
     model.
     """
     try:
-        listed = (folder / CHECKSUMS).read_bytes()
+        listed = (folder / _CHECKSUMS).read_bytes()
         for checksum, name in (line.split(maxsplit=1) for line in listed.decode().splitlines()):
             with (folder / Path(name).name).open("rb") as file:
                 if hashlib.file_digest(file, "sha256").hexdigest() != checksum:

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 #: The most tokens of a pair, a question, a heading path and a part. `training/train.py` trains with these.
-MAX_PAIR_TOKENS, MAX_QUESTION_TOKENS, MAX_PATH_TOKENS, MAX_PART_TOKENS = 192, 48, 32, 160
+MAX_PAIR_TOKENS, MAX_QUESTION_TOKENS, _MAX_PATH_TOKENS, _MAX_PART_TOKENS = 192, 48, 32, 160
 #: Characters of a heading path that are read, its last ones, and of a question and a part.
 _MAX_PATH_CHARS, _MAX_TEXT_CHARS = 200, 2000
 _LINK = re.compile(r"!?\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s+\"[^\"]*\")?\)")
@@ -108,12 +108,12 @@ class PairEncoder:
             path: its headings, from the page's title down.
             parts: Markdown.
         """
-        ids = self._words.encode(" > ".join(path)[-_MAX_PATH_CHARS:])[:MAX_PATH_TOKENS]
+        ids = self._words.encode(" > ".join(path)[-_MAX_PATH_CHARS:])[:_MAX_PATH_TOKENS]
         places = [-1] * len(ids)
         for place, part in enumerate(parts):
             if len(ids) >= MAX_PAIR_TOKENS:
                 break
-            tokens = self._words.encode(readable(part[:_MAX_TEXT_CHARS]))[:MAX_PART_TOKENS]
+            tokens = self._words.encode(readable(part[:_MAX_TEXT_CHARS]))[:_MAX_PART_TOKENS]
             ids += tokens
             places += [place] * len(tokens)
         return EncodedPassage(tuple(ids[:MAX_PAIR_TOKENS]), tuple(places[:MAX_PAIR_TOKENS]))

@@ -84,13 +84,13 @@ def _read_starters(settings: Settings, base_url: str) -> dict[str, list[str]]:
     cache, key = BuildCache.open(settings.local_folder, make=False), f"starters {head}"
     found: dict[str, list[str]] | None = cache.read(key, json.loads)
     if found is None:
-        found = find_starters(store.snapshot(head.scope))
+        found = _find_starters(store.snapshot(head.scope))
         cache.write(key, json.dumps(found))
     cache.finish()
     return found
 
 
-def find_starters(snapshot: Snapshot) -> dict[str, list[str]]:
+def _find_starters(snapshot: Snapshot) -> dict[str, list[str]]:
     """Return questions by language, those of the main language by "". The first result of each is its own section."""
     found: dict[str, list[str]] = {}
     main, languages = primary_subtag(snapshot.head.main_language), snapshot.head.languages

@@ -106,9 +106,9 @@ def put(page: str, frame: PageFrame, src: str | None) -> str:
     """Return the page with the tag for `src` instead of the tags written by `inject`; None only removes them."""
     edits = [(tag.start, tag.end, "") for tag in frame.launchers if tag.injected]
     if src is not None:
-        if len(edits) == 1 and page[edits[0][0] : edits[0][1]] == tag_for(src):
+        if len(edits) == 1 and page[edits[0][0] : edits[0][1]] == _tag_for(src):
             return page
-        edits.append((frame.place, frame.place, tag_for(src)))
+        edits.append((frame.place, frame.place, _tag_for(src)))
     return apply_edits(page, edits)
 
 
@@ -117,7 +117,7 @@ def plain_tag(src: str) -> str:
     return f'<script type="module" src="{html.escape(src)}"></script>'
 
 
-def tag_for(src: str) -> str:
+def _tag_for(src: str) -> str:
     """Return the tag that `inject` writes."""
     return f'<script type="module" src="{html.escape(src)}" {MARK}></script>'
 

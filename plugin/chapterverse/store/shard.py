@@ -52,7 +52,7 @@ _NO_POINT = edge.HasIdCondition(set())
 _OS_ERRORS = re.compile(r"No space left on device|Permission denied|Too many open files|Read-only file system")
 
 
-class SegmentedCache(Generic[_Key, _Value]):
+class _SegmentedCache(Generic[_Key, _Value]):
     """A cache in two halves. The older half is dropped when the newer one is full. Safe to use from several threads.
 
     Points are cached because to make one from the engine's payload takes longer than to find it.
@@ -139,9 +139,9 @@ class Shard:
         self._constants = dict(constants)
         self._dense_size = head.embedder.size
         #: By ids as numbers, whose hashes cost nothing.
-        self._points = SegmentedCache[int, tuple[Chunk, SparseVector]](_MAX_CACHED_POINTS)
+        self._points = _SegmentedCache[int, tuple[Chunk, SparseVector]](_MAX_CACHED_POINTS)
         #: By field and value.
-        self._pages = SegmentedCache[tuple[str, str], tuple[Chunk, ...]](_MAX_CACHED_PAGES)
+        self._pages = _SegmentedCache[tuple[str, str], tuple[Chunk, ...]](_MAX_CACHED_PAGES)
         self._field_values: dict[str, tuple[Any, ...]] = {}
 
     @classmethod

@@ -7,20 +7,20 @@ from urllib.parse import quote, urlsplit
 from chapterverse.errors import ConfigurationError
 
 #: The API is at the site's own origin.
-SAME_ORIGIN = "/"
+_SAME_ORIGIN = "/"
 
 _SAFE = "/~:@!$&'()*+,;=%-._"
 
 
 def clean_endpoint(endpoint: str) -> str:
-    """Return an API's address without a slash at its end, or `SAME_ORIGIN`.
+    """Return an API's address without a slash at its end, or `_SAME_ORIGIN`.
 
     Raises:
         ConfigurationError: it is no http(s) address, or has credentials, a query or /v1.
     """
     text = endpoint.strip().replace("\\", "/")
-    if text == SAME_ORIGIN:
-        return SAME_ORIGIN
+    if text == _SAME_ORIGIN:
+        return _SAME_ORIGIN
     try:
         parts = urlsplit(text)
         host = parts.netloc if parts.netloc.isascii() else parts.netloc.encode("idna").decode()

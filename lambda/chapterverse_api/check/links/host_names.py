@@ -41,7 +41,7 @@ _ENDLESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\uac00-\ud7a3]")
 _ENDLESS_TOPS = tuple(top for top in TOP_LEVEL if _ENDLESS.match(top))
 
 #: Names that no one can register: RFC 2606, RFC 6761, RFC 6762, and the one that ICANN keeps for private networks.
-RESERVED = frozenset({"test", "example", "invalid", "localhost", "local", "internal"})
+_RESERVED = frozenset({"test", "example", "invalid", "localhost", "local", "internal"})
 _RESERVED_DOMAIN = re.compile(r"(?:.*\.)?example\.(?:com|net|org)", re.IGNORECASE)
 
 #: Top-level domains that end the names of source files: before a number they make a line, `main.py:12`.
@@ -90,10 +90,10 @@ def is_host(name: str) -> bool:
     top = name.rstrip(".").rpartition(".")[2]
     # "org.junit.Test"
     is_class = top.istitle() and name.count(".") > 1
-    return is_public_suffix(top) or (top.lower() in RESERVED and not is_class)
+    return _is_public_suffix(top) or (top.lower() in _RESERVED and not is_class)
 
 
-def is_public_suffix(label: str) -> bool:
+def _is_public_suffix(label: str) -> bool:
     """Whether a last label is one of public suffixes, or begins with one that a word is attached to."""
     label = label.lower()
     attached = _ATTACHED.match(label)
@@ -112,7 +112,7 @@ def is_program_name(name: str) -> bool:
 def is_reserved(name: str) -> bool:
     """Whether a host is reserved, or has no dot: such a name leads to no machine of another network."""
     labels = name.rstrip(".").lower().split(".")
-    return len(labels) == 1 or labels[-1] in RESERVED or _RESERVED_DOMAIN.fullmatch(name.rstrip(".")) is not None
+    return len(labels) == 1 or labels[-1] in _RESERVED or _RESERVED_DOMAIN.fullmatch(name.rstrip(".")) is not None
 
 
 def is_numeric_address(number: str, path: str, *, user: bool, argument: bool) -> bool:

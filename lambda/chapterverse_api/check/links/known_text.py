@@ -21,7 +21,7 @@ _WITHIN = re.compile(rf"(?![{WIDE}])[^\W_]|(?<=\w)[.-]")
 
 #: Searches of one answer, and results of each whose text is read. A word that repeats a page is found in the results of
 #: the words before it, so that true answers need few.
-MAX_SEARCHES, MAX_RESULTS = 32, 8
+MAX_SEARCHES, _MAX_RESULTS = 32, 8
 #: Characters of a text that are searched for.
 MAX_CHARS = 300
 
@@ -43,7 +43,7 @@ class SiteText:
         self._searches -= 1
         try:
             vector = lexical.query_vector(text[:MAX_CHARS], self._snapshot.head.languages)
-            hits = self._snapshot.search_lexical(vector, MAX_RESULTS) if vector.indices else []
+            hits = self._snapshot.search_lexical(vector, _MAX_RESULTS) if vector.indices else []
         except IndexFault:
             self._searches = 0
             return

@@ -38,7 +38,7 @@ from chapterverse_api.draft.requests import GenerationRequest
 #: Passages whose parts are scored; those further down hardly ever answer.
 MAX_PASSAGES = 5
 #: The least log-probability that counts: one in 150.
-MIN_LOG = -5.0
+_MIN_LOG = -5.0
 #: The beginning of a part, where its term, option or subject stands.
 _LEAD_CHARS = 48
 #: Parts of one section that are scored. A section with more is a reference, of which the first parts count.
@@ -48,7 +48,7 @@ _MAX_DEPTH = 6
 
 
 class PartFeatures(NamedTuple):
-    """See the module's docstring. All are from 0 to about 1, but for the last two, which are from `MIN_LOG` to 0."""
+    """See the module's docstring. All are from 0 to about 1, but for the last two, which are from `_MIN_LOG` to 0."""
 
     with_path: float
     lead: float
@@ -172,8 +172,8 @@ def score_parts(request: GenerationRequest) -> list[ScoredPart]:
                 parts=log(1 + len(parts)) / log(1 + _MAX_PARTS),
                 depth=len(passage.path) / _MAX_DEPTH,
                 code=float(section.blocks[part.block].kind == "code"),
-                passage_read=max(MIN_LOG, log(reading.best) if reading.best > 0 else MIN_LOG) if is_read else 0.0,
-                part_read=max(MIN_LOG, reading.parts.get(part.text.strip(), MIN_LOG)) if is_read else 0.0,
+                passage_read=max(_MIN_LOG, log(reading.best) if reading.best > 0 else _MIN_LOG) if is_read else 0.0,
+                part_read=max(_MIN_LOG, reading.parts.get(part.text.strip(), _MIN_LOG)) if is_read else 0.0,
             )
             score = sum(weight * value for weight, value in zip(weights, features, strict=True))
             scored.append(ScoredPart(section, part.block, part.part, part.text, features, score))

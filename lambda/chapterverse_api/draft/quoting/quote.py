@@ -19,7 +19,7 @@ from chapterverse_api.draft.quoting.answer_scores import ParsedSection, ScoredPa
 from chapterverse_api.draft.quoting.blocks import QuotableBlock, QuotablePart, close_fence, sentences
 
 #: Words up to which a paragraph or a list is quoted whole, a table or entries, and a list that a quote introduces.
-MAX_WHOLE_WORDS, MAX_WHOLE_TABLE_WORDS, MAX_WHOLE_LIST_WORDS = 110, 60, 160
+MAX_WHOLE_WORDS, _MAX_WHOLE_TABLE_WORDS, _MAX_WHOLE_LIST_WORDS = 110, 60, 160
 #: Lines up to which code is quoted whole, and the lines of longer code that are.
 MAX_WHOLE_CODE_LINES, CUT_CODE_LINES = 25, 16
 #: Characters of one sentence, item or row.
@@ -110,8 +110,8 @@ class Quote:
         sizes = [count_words(self.section.text_of(p)) for p in block.parts]
         every, total = list(range(len(sizes))), sum(sizes)
         if block.kind in ("entries", "table") and not from_start:
-            return every if total <= MAX_WHOLE_TABLE_WORDS else [part]
-        max_words = MAX_WHOLE_LIST_WORDS if from_start and block.kind != "paragraph" else MAX_WHOLE_WORDS
+            return every if total <= _MAX_WHOLE_TABLE_WORDS else [part]
+        max_words = _MAX_WHOLE_LIST_WORDS if from_start and block.kind != "paragraph" else MAX_WHOLE_WORDS
         if total <= max_words:
             return every
         # A list goes on from its beginning, a paragraph from the sentence.

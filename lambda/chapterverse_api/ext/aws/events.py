@@ -41,7 +41,7 @@ class LambdaHandler:
                 self.read_request(event, context)
                 return self.mangum(event, context)
             except Exception as error:
-                return function_url_response(rejections.report(error))
+                return _function_url_response(rejections.report(error))
 
     def read_request(self, event: dict[str, Any], context: LambdaContext) -> Request:
         """Return the ASGI scope and body of an HTTP event.
@@ -113,7 +113,7 @@ def _own_path(path: Any) -> Any:
     return own["path"] if own else path
 
 
-def function_url_response(rejection: Rejection) -> dict[str, Any]:
+def _function_url_response(rejection: Rejection) -> dict[str, Any]:
     """Return a rejection in the format of every HTTP event."""
     response = rejection.response()
     return {

@@ -63,7 +63,7 @@ class Loop:
         except ValueError:
             self._api.fail("Runtime.UnmarshalError", "The event is not JSON.", invocation)
             return
-        if not can_stream(event):
+        if not _can_stream(event):
             self._api.answer(invocation, self._handler(event, context))
             return
         app: ASGIApp = self._handler.mangum.app
@@ -87,7 +87,7 @@ class Loop:
         return self._api.next()
 
 
-def can_stream(event: Any) -> bool:
+def _can_stream(event: Any) -> bool:
     """Return whether the sender of an event can stream the answer.
 
     Function URLs and HTTP APIs send the same format (2.0), but only Function URLs stream.

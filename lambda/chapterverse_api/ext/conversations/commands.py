@@ -40,7 +40,7 @@ def feedback(
 
     If the conversation is kept, the rating comes with the question and the cited pages.
     """
-    threads = kept_threads(settings_from(records=records))
+    threads = _kept_threads(settings_from(records=records))
     rows = [_document(rating) for rating in threads.ratings(limit)]
     if as_json:
         document = json.dumps(rows, ensure_ascii=False, indent=2)
@@ -64,7 +64,7 @@ def forget(
     """
     if (thread is None) == (older_than is None):
         raise typer.BadParameter("Give either a THREAD or --older-than DAYS.")
-    threads = kept_threads(settings_from(records=records))
+    threads = _kept_threads(settings_from(records=records))
     removed = threads.expire(older_than or 0) if thread is None else int(threads.forget(thread))
     if as_json:
         print_json({"removed": removed})
@@ -74,7 +74,7 @@ def forget(
         typer.echo("The conversation was forgotten." if removed else "Nothing is kept of such a conversation.")
 
 
-def kept_threads(settings: Settings) -> Threads:
+def _kept_threads(settings: Settings) -> Threads:
     """Return the stored conversations.
 
     Raises:

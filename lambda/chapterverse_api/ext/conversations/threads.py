@@ -39,8 +39,8 @@ from chapterverse_api.records import (
 #: Turns after which a summary is made.
 SUMMARY_TURNS = 6
 #: Seconds for storing a turn, with the summary that may be due; and the pause after a failure of the database.
-KEEPING_SECONDS = 5.0
-PAUSE_SECONDS = 30.0
+_KEEPING_SECONDS = 5.0
+_PAUSE_SECONDS = 30.0
 
 #: The reader's message while the database fails.
 _LOST = (
@@ -58,7 +58,7 @@ _SUMMARIZE = (
 )
 
 
-class UnavailableRecords:
+class _UnavailableRecords:
     """Records that can't be opened: every method raises the reason. Implements `Records`."""
 
     def __init__(self, reason: str) -> None:
@@ -73,7 +73,7 @@ class UnavailableRecords:
 class Threads:
     """Conversations in one database. After a failure it is not used for a while. Implements `KeptConversations`."""
 
-    def __init__(self, records: Records, settings: Settings, pause: float = PAUSE_SECONDS) -> None:
+    def __init__(self, records: Records, settings: Settings, pause: float = _PAUSE_SECONDS) -> None:
         self._records = records
         self._settings = settings
         self._pause = pause
@@ -82,7 +82,7 @@ class Threads:
     @classmethod
     def unavailable(cls, error: RecordsFault, settings: Settings) -> Threads:
         """Return threads of a database that can't be opened, and log the error. Questions are still answered."""
-        threads = cls(UnavailableRecords(str(error)), settings, math.inf)
+        threads = cls(_UnavailableRecords(str(error)), settings, math.inf)
         threads._note_failure(error, None)
         return threads
 
@@ -101,7 +101,7 @@ class Threads:
             return
         if answer.entry_id:
             self.match(answer.entry_id, answer.thread_id)
-        seconds = min(KEEPING_SECONDS, answer.seconds_left)
+        seconds = min(_KEEPING_SECONDS, answer.seconds_left)
         self.remember(answer.thread_id, answer.query, answer.response, answer.writer, seconds=seconds)
 
     def recall(self, thread_id: str) -> StoredThread:
@@ -119,7 +119,7 @@ class Threads:
         response: ChatResponse,
         writer: Writer | None = None,
         *,
-        seconds: float = KEEPING_SECONDS,
+        seconds: float = _KEEPING_SECONDS,
     ) -> None:
         """Store a turn, and the thread's summary if one is due. A failure of the database is logged.
 

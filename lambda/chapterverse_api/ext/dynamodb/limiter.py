@@ -28,7 +28,7 @@ from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, Rat
 #: Stale attributes that an item may hold before they are removed. Above 1 KB every write of the item costs double.
 MAX_STALE_ATTRIBUTES = 24
 #: Attributes that are removed at once, because an expression holds 4 KB (DynamoDB Developer Guide, "Quotas").
-MAX_REMOVED_ATTRIBUTES = 200
+_MAX_REMOVED_ATTRIBUTES = 200
 #: Seconds after which nothing settles a reservation any more. A Lambda function runs for 900 at most.
 ABANDONED_SECONDS = 3600
 
@@ -163,7 +163,7 @@ class DynamoLimiter:
 
     def _sweep(self, key: str, stale: Iterable[str]) -> None:
         """Remove attributes that nothing needs any more, once there are many. A second call does no harm."""
-        stale_names = list(stale)[:MAX_REMOVED_ATTRIBUTES]
+        stale_names = list(stale)[:_MAX_REMOVED_ATTRIBUTES]
         if len(stale_names) <= MAX_STALE_ATTRIBUTES:
             return
         names = {f"#{i}": name for i, name in enumerate(stale_names)}

@@ -42,7 +42,7 @@ from chapterverse_api.records import (
 )
 
 #: Tries to write a turn whose number another tab has taken. No more tabs are expected to write at once.
-MAX_APPEND_TRIES = 20
+_MAX_APPEND_TRIES = 20
 #: Items of one `BatchWriteItem` (DynamoDB API reference).
 _BATCH_ITEMS = 25
 #: Seconds after each try to remove the items that a busy table did not remove.
@@ -89,7 +89,7 @@ class DynamoRecords:
 
     def append(self, thread_id: str, turn: StoredTurn) -> None:
         now = self._clock()
-        for _ in range(MAX_APPEND_TRIES):
+        for _ in range(_MAX_APPEND_TRIES):
             latest = next(self._query(_thread(thread_id), "turn#", newest=True, limit=1), None)
             number = latest.number("number") + 1 if latest else 1
             if self._put_turn(thread_id, turn, number, now):

@@ -37,15 +37,15 @@ from chapterverse_api.ext.evaluation.metrics import AnswerOutcome
 Count: TypeAlias = Annotated[int, Field(ge=0)]
 
 VALIDITY, PRECISION, RECALL = "citation_validity", "citation_precision", "citation_recall"
-NUGGETS, CITED_PAGE, CITED_SECTION = "nuggets", "cited.page", "cited.section"
-BEGINS, KEY, KEY_FIRST, KEY_MARKED = "begins", "key", "key.first", "key.marked"
-QUOTES_WHOLE, QUOTES_ONCE = "quotes.whole", "quotes.once"
+NUGGETS, _CITED_PAGE, _CITED_SECTION = "nuggets", "cited.page", "cited.section"
+_BEGINS, KEY, _KEY_FIRST, _KEY_MARKED = "begins", "key", "key.first", "key.marked"
+_QUOTES_WHOLE, _QUOTES_ONCE = "quotes.whole", "quotes.once"
 REFUSED, ANSWERED = "refused@unanswerable", "answered@answerable"
 
 #: Every figure of answers that may have a bar.
 NAMES = (
-    VALIDITY, PRECISION, RECALL, NUGGETS, CITED_PAGE, CITED_SECTION, BEGINS, KEY, KEY_FIRST, KEY_MARKED, QUOTES_WHOLE,
-    QUOTES_ONCE, REFUSED, ANSWERED,
+    VALIDITY, PRECISION, RECALL, NUGGETS, _CITED_PAGE, _CITED_SECTION, _BEGINS, KEY, _KEY_FIRST, _KEY_MARKED,
+    _QUOTES_WHOLE, _QUOTES_ONCE, REFUSED, ANSWERED,
 )  # fmt: skip
 
 
@@ -102,7 +102,7 @@ class AnswerResult:
             return {}
         counts = {VALIDITY: (self.valid, self.citations), PRECISION: (self.precise, self.pairs)}
         counts[RECALL] = (self.carried, self.sentences)
-        integrity = {QUOTES_WHOLE: float(not self.silent_cuts), QUOTES_ONCE: float(not self.repeated)}
+        integrity = {_QUOTES_WHOLE: float(not self.silent_cuts), _QUOTES_ONCE: float(not self.repeated)}
         quoted = integrity if self.quotes else {}
         if not answerable:
             return {**_shares(counts), **quoted, REFUSED: float(self.refused)}
@@ -111,8 +111,8 @@ class AnswerResult:
             **_shares(counts),
             **quoted,
             **self.key,
-            CITED_PAGE: float(any(c.match for c in self.cited)),
-            CITED_SECTION: float(any(c.match == "anchor" for c in self.cited)),
+            _CITED_PAGE: float(any(c.match for c in self.cited)),
+            _CITED_SECTION: float(any(c.match == "anchor" for c in self.cited)),
             ANSWERED: float(not self.refused),
         }
 

@@ -1,6 +1,6 @@
 """Measures on labelled questions how much evidence an answer needs, and the best weight of the embedder.
 
-`observe` returns an `Observation` of each question, `calibrate` a `CalibrationOutcome` of all, and `tuning.tune`
+`_observe` returns an `Observation` of each question, `calibrate` a `CalibrationOutcome` of all, and `tuning.tune`
 publishes it as a new generation.
 
 The service searches the live index for every question with the configured embedder. Nothing is stored before all
@@ -46,7 +46,7 @@ _MAX_ROUNDS = 6
 #: One question's candidates as rows, each with a leading 1 for the bias.
 _Bag: TypeAlias = list[tuple[float, ...]]
 #: Least number of questions of each kind: two for each of five folds.
-MIN_QUESTIONS = 10
+_MIN_QUESTIONS = 10
 #: Tried weights of the embedder in the fusion.
 WEIGHTS = tuple(i / 10 for i in range(11))
 
@@ -214,10 +214,10 @@ def require_enough(rows: Sequence[QuestionRow], file: object) -> None:
     """Raise `InputError` if there are too few questions of a kind."""
     answerable = sum(row.answerable for row in rows)
     unanswerable = len(rows) - answerable
-    if min(answerable, unanswerable) < MIN_QUESTIONS:
+    if min(answerable, unanswerable) < _MIN_QUESTIONS:
         raise InputError(
             f"{file} holds {answerable} answerable and {unanswerable} unanswerable questions: "
-            f"a calibration needs at least {MIN_QUESTIONS} of each."
+            f"a calibration needs at least {_MIN_QUESTIONS} of each."
         )
 
 
@@ -243,7 +243,7 @@ def calibrate(
     observed = []
     for done, row in enumerate(rows):
         report("Asking questions", done, len(rows))
-        observed.append(observe(row, weights, session, site))
+        observed.append(_observe(row, weights, session, site))
     if session.snapshot().head != head:
         raise IndexLocked(f"The index of {head.scope} was published anew while it was calibrated: run it again.")
     report("Fitting", len(rows), len(rows))
@@ -262,7 +262,7 @@ def calibrate(
     )
 
 
-def observe(row: QuestionRow, weights: Sequence[float], session: EvaluationSession, site: SitePlaces) -> Observation:
+def _observe(row: QuestionRow, weights: Sequence[float], session: EvaluationSession, site: SitePlaces) -> Observation:
     """Return the observation of one question."""
     expected = distinct(site.place(address) for address in row.expected)
     tried_weights = weights if expected else ()

@@ -31,7 +31,7 @@ _ROLE = re.compile(
 _ITEM = re.compile(r"[\s>]*(?:[-*+]|\d{1,9}[.)])\s")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 #: A line that states the omissions of a quote.
-CUT = "…"
+_CUT = "…"
 #: Shorter lines may occur twice: a label, a closing brace.
 _MIN_REPEATED_WORDS = 6
 
@@ -100,7 +100,7 @@ def cut_in_silence(quote: str, section: str) -> int:
         section: the whole section, as it is quoted.
     """
     lines = {line.strip() for line in quote.split("\n")}
-    stated = any(line.startswith(CUT) for line in lines)
+    stated = any(line.startswith(_CUT) for line in lines)
     # A line that occurs twice in a section, such as a closing brace, doesn't tell which place is quoted.
     counts = Counter(line.strip() for line in section.split("\n"))
     groups = [[p in lines for p in parts if counts[p] == 1] for parts in _groups(section)]

@@ -39,7 +39,7 @@ from chapterverse_api.validation import make_query
 #: A section's address, and a chunk of it.
 Place: TypeAlias = tuple[str, str]
 #: Kinds of segments.
-SegmentKind: TypeAlias = Literal["quote", "prose", "framing"]
+_SegmentKind: TypeAlias = Literal["quote", "prose", "framing"]
 
 #: Types of documents that inform an answer and are no results of a search.
 _HIDDEN_TYPES = frozenset({MEMORY})
@@ -127,7 +127,7 @@ class _Sections:
         self._snapshot = snapshot
         self._passages: dict[Place, tuple[Passage, str] | None] = {}
 
-    def cite(self, text: str, places: Mapping[str, Place], kind: SegmentKind = "prose") -> frozenset[str]:
+    def cite(self, text: str, places: Mapping[str, Place], kind: _SegmentKind = "prose") -> frozenset[str]:
         """Return the citations that the verifier keeps throughout a text that has these and no others."""
         sections = [(i, section) for i, place in places.items() if (section := self.passage(*place))]
         if not sections:

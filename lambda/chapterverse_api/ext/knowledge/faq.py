@@ -34,7 +34,7 @@ from chapterverse_api.search.ranking import Candidate
 from chapterverse_api.search.spelling import correct
 
 #: Entries that are compared, the best by words.
-MAX_ENTRIES = 10
+_MAX_ENTRIES = 10
 
 
 class EntryFeatures(NamedTuple):
@@ -100,7 +100,7 @@ def score_entries(question: str, snapshot: Snapshot, filters: Filter) -> Iterato
     """Yield the entries that share words with a question, each with its probability."""
     languages, searched = snapshot.head.languages, correct(question, snapshot)
     vector = lexical.query_vector(searched, languages)
-    entries = snapshot.search_lexical(vector, MAX_ENTRIES, _of_type(FAQ, filters))
+    entries = snapshot.search_lexical(vector, _MAX_ENTRIES, _of_type(FAQ, filters))
     words, idf = read_question(searched, languages, snapshot)
     if not entries or not words.has_words:
         return

@@ -26,7 +26,7 @@ MIN_PAGE_SCORE_SHARE = 0.6
 #: The most that importance adds to a score, and recency.
 MAX_IMPORTANCE_BONUS, MAX_RECENCY_BONUS = 0.05, 0.05
 #: Days after which a memory is half as recent (Park et al., "Generative Agents", 2023, decay by the hour).
-HALF_LIFE_DAYS = 30.0
+_HALF_LIFE_DAYS = 30.0
 #: Memories that a question is compared with, the best by words.
 MAX_CANDIDATES = 20
 #: The range of `Chunk.importance`.
@@ -98,4 +98,4 @@ def _recency(chunk: Chunk, now: datetime) -> float:
         return 0.0
     then = then if then.tzinfo else then.replace(tzinfo=UTC)
     days = max(0.0, (now - then).total_seconds() / 86_400)
-    return float(0.5 ** (days / HALF_LIFE_DAYS))
+    return float(0.5 ** (days / _HALF_LIFE_DAYS))

@@ -136,9 +136,9 @@ class _ReplyReader:
         if not isinstance(chunk, dict):
             return ""
         _count(chunk, self._usage)
-        choice = first_choice(chunk, self._errors)
+        choice = _first_choice(chunk, self._errors)
         message = choice.get("delta") or choice.get("message")
-        text = read_message(message, self._errors)
+        text = _read_message(message, self._errors)
         self.tools.read(message.get("tool_calls") if isinstance(message, dict) else None)
         self._has_text = self._has_text or bool(text)
         reason = choice.get("finish_reason", choice.get("finishReason"))
@@ -151,7 +151,7 @@ class _ReplyReader:
         raise self._errors.withheld_error() if Fault.read(error).cause == "withheld" else self._errors.broken_error()
 
 
-def first_choice(reply: Any, errors: ServiceErrors) -> dict[str, Any]:
+def _first_choice(reply: Any, errors: ServiceErrors) -> dict[str, Any]:
     """Return the first choice of a reply or of a piece of one; an empty one if it holds none or only others.
 
     Raises:
@@ -163,7 +163,7 @@ def first_choice(reply: Any, errors: ServiceErrors) -> dict[str, Any]:
     return next((c for c in choices if c.get("index") in (None, 0)), {})
 
 
-def read_message(message: Any, errors: ServiceErrors) -> str:
+def _read_message(message: Any, errors: ServiceErrors) -> str:
     """Return the text of a message; thoughts have fields and parts of their own and are left out.
 
     Raises:

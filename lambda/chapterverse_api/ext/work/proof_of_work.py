@@ -23,7 +23,7 @@ from chapterverse_api.limits.protocols import Limiter, RateWindow
 from chapterverse_api.rejections import Rejection
 
 #: The header of a rejection with a challenge, and of the request with its solution.
-HEADER = "x-work"
+_HEADER = "x-work"
 #: Seconds for which a challenge may be solved.
 LIFETIME_SECONDS = 300
 #: Iterations of PBKDF2 for one try, as the widget's work.js has it.
@@ -44,7 +44,7 @@ class WorkRequired(Rejection):
             "again.",
             retryable=True,
             retry_after=max(1, math.ceil(wait_seconds)),
-            headers={HEADER: challenge},
+            headers={_HEADER: challenge},
         )
         self.challenge = challenge
 
@@ -57,7 +57,7 @@ class ProofOfWork:
         windows: the windows in which the client's requests are counted.
     """
 
-    header = HEADER
+    header = _HEADER
 
     def __init__(self, site: str, windows: Sequence[RateWindow]) -> None:
         self._site = site

@@ -20,7 +20,7 @@ from chapterverse_api.rejections import OPENAI_PATHS, Rejection
 #: answers of four seconds, 120 wait at a time. anyio's default of 40 would leave two thirds of the core idle.
 WORKER_THREADS = 128
 #: Seconds for which browsers may cache a preflight; Chromium's maximum.
-PREFLIGHT_AGE = 7200
+_PREFLIGHT_AGE = 7200
 #: Headers of a program in a browser that speaks the Model Context Protocol.
 _MCP_HEADERS = ", mcp-protocol-version, mcp-method, mcp-name"
 _API = {"v1", "mcp", "widget", "openapi.json"}
@@ -130,7 +130,7 @@ def _preflight(path: str) -> Response:
         headers={
             "access-control-allow-methods": "GET, POST, DELETE",
             "access-control-allow-headers": headers,
-            "access-control-max-age": str(PREFLIGHT_AGE),
+            "access-control-max-age": str(_PREFLIGHT_AGE),
         },
     )
 

@@ -42,7 +42,7 @@ _NAMES = {
 }
 
 
-def find_region() -> str:
+def _find_region() -> str:
     """Return the region of the profile in use, "" without one."""
     config = Path(os.environ.get("AWS_CONFIG_FILE") or "~/.aws/config").expanduser()
     if not config.exists() or find_spec("botocore") is None:
@@ -56,7 +56,7 @@ def find_region() -> str:
         return ""
 
 
-def find_credentials(title: str) -> Any:
+def _find_credentials(title: str) -> Any:
     """Return botocore's credentials; None if it finds none.
 
     Args:
@@ -79,7 +79,7 @@ def find_credentials(title: str) -> Any:
         return None
 
 
-def read_keys(source: Any) -> AccessKeys | None:
+def _read_keys(source: Any) -> AccessKeys | None:
     """Return the keys of botocore's credentials, renewed if they expire soon; None if that failed."""
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -135,9 +135,9 @@ class Credentials:
 
     def _botocore_credentials(self) -> AccessKeys:
         if self._source is None:
-            self._source = find_credentials(self._title)
+            self._source = _find_credentials(self._title)
         # botocore renews its credentials itself.
-        return (self._source and read_keys(self._source)) or self._raise_missing()
+        return (self._source and _read_keys(self._source)) or self._raise_missing()
 
     def _require_sendable(self, keys: AccessKeys) -> AccessKeys:
         # Checked here, because the error of the HTTP layer would quote the value.
@@ -193,7 +193,7 @@ def region_for(service: str, region: str = "") -> str:
     Raises:
         ConfigurationError: no region is named, or the name is malformed.
     """
-    name = region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or find_region()
+    name = region or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or _find_region()
     if not name:
         raise ConfigurationError(f"{title(service)} needs a region: set AWS_REGION in the environment.")
     if not _REGION.fullmatch(name):

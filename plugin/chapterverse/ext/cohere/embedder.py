@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = "embed-english-v3.0"
 
 #: Inputs that any key may send in a minute. A second more, as requests don't all travel equally fast.
-INPUTS = 2000
+_INPUTS = 2000
 _WINDOW_SECONDS = 61.0
 
 #: Seconds for one reply while building.
@@ -64,7 +64,7 @@ class CohereEmbedder:
     url: str
     rest: JsonClient = field(repr=False)
     retry: RetryPolicy = field(default_factory=RetryPolicy, repr=False)
-    rate_limiter: RateLimiter = field(default_factory=lambda: RateLimiter(INPUTS, _WINDOW_SECONDS), repr=False)
+    rate_limiter: RateLimiter = field(default_factory=lambda: RateLimiter(_INPUTS, _WINDOW_SECONDS), repr=False)
     errors: CohereErrors = field(default_factory=CohereErrors, repr=False)
 
     @classmethod

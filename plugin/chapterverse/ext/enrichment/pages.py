@@ -33,7 +33,7 @@ _SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT 
 #: Seconds to wait for another run's lock.
 _LOCK_SECONDS = 5.0
 #: A section must be among so many.
-MAX_RANK = 3
+_MAX_RANK = 3
 #: Calls at the same time.
 _THREADS = 4
 #: After so many failures in a row the model is not asked for the rest: a refused key refuses every page.
@@ -45,7 +45,7 @@ _WRITTEN_SHARE = 0.5
 _MAX_NOTES = 5
 
 
-class ReplyCache:
+class _ReplyCache:
     """A SQLite file. It only saves money: a run ignores errors of reading and writing it. Safe between threads."""
 
     def __init__(self, path: Path | None) -> None:
@@ -120,7 +120,7 @@ class Trial:
             return None
         top = max(best, key=lambda n: (scores[n], -n))
         better_places = {self._sections[n] for n, score in scores.items() if score > scores[top]} - {section.place}
-        return self._chunk_ids[top] if len(better_places) < MAX_RANK else None
+        return self._chunk_ids[top] if len(better_places) < _MAX_RANK else None
 
     def _idf(self, term: int) -> float:
         return idf_of(len(self._postings.get(term, ())), len(self._sections))
@@ -149,7 +149,7 @@ def enrich(
         for path, page_chunks in pages.items()
         if widened[path] is page_chunks and (request := PageRequest.of(page_chunks, setting.name)) is not None
     ]
-    run = _EnrichmentRun(setting, ReplyCache(setting.cache), dry_run)
+    run = _EnrichmentRun(setting, _ReplyCache(setting.cache), dry_run)
     replies = run.replies(requests, progress)
     if replies:
         trial = Trial([c for page_chunks in chunks.values() for c in page_chunks], other_points, _languages(chunks))
@@ -193,7 +193,7 @@ def _widen(page_chunks: list[Chunk], lines: Mapping[str, list[str]], fingerprint
 class _EnrichmentRun:
     """The calls of one run, and their results."""
 
-    def __init__(self, setting: EnricherSetting, cache: ReplyCache, dry_run: bool) -> None:
+    def __init__(self, setting: EnricherSetting, cache: _ReplyCache, dry_run: bool) -> None:
         self._setting, self._cache, self._dry_run = setting, cache, dry_run
         self._failures = 0
         self._reasons: defaultdict[str, list[str]] = defaultdict(list)

@@ -45,7 +45,7 @@ IDLE_SECONDS = 30.0
 _PIECE_BYTES = 256 * 1024
 
 
-class RequestAborted(OSError):
+class _RequestAborted(OSError):
     """The caller no longer waits for the answer."""
 
 
@@ -74,7 +74,7 @@ class Abort:
         """Set the socket for which the request waits from now on.
 
         Raises:
-            RequestAborted: `trigger` was called before.
+            _RequestAborted: `trigger` was called before.
         """
         with self._lock:
             self._socket = sock
@@ -86,14 +86,14 @@ class Abort:
             self._socket = None
 
     def wait(self, seconds: float) -> None:
-        """Sleep; raise `RequestAborted` as soon as `trigger` is called."""
+        """Sleep; raise `_RequestAborted` as soon as `trigger` is called."""
         self._aborted.wait(seconds)
         self.check()
 
     def check(self) -> None:
-        """Raise `RequestAborted` if `trigger` was called."""
+        """Raise `_RequestAborted` if `trigger` was called."""
         if self.is_aborted:
-            raise RequestAborted
+            raise _RequestAborted
 
 
 @dataclass(frozen=True, slots=True)

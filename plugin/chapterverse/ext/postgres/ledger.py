@@ -31,7 +31,7 @@ _FAULTS: Faults = {
 }
 
 #: Seconds between the tries to connect to Postgres.
-CONNECT_PAUSES = (0.5, 1.0, 2.0)
+_CONNECT_PAUSES = (0.5, 1.0, 2.0)
 
 
 def open_ledger(settings: Settings, _: str) -> Ledger:
@@ -39,7 +39,7 @@ def open_ledger(settings: Settings, _: str) -> Ledger:
     return postgres_ledger(settings.ledger)
 
 
-def postgres_ledger(uri: str, lock_timeout: float = 10.0, pauses: Sequence[float] = CONNECT_PAUSES) -> Ledger:
+def postgres_ledger(uri: str, lock_timeout: float = 10.0, pauses: Sequence[float] = _CONNECT_PAUSES) -> Ledger:
     """Return the ledger at an address, not connected yet.
 
     Args:

@@ -13,7 +13,7 @@ from chapterverse.text.hosts import is_loopback
 from chapterverse.text.shortening import cut_to_bytes
 
 #: The collection of all heads. No site has this name, because no slug has an underscore.
-HEADS = "chapterverse_heads"
+_HEADS = "chapterverse_heads"
 _HEADS_SUFFIX = "_heads"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _MAX_COPIES = 64
@@ -85,7 +85,7 @@ class QdrantAddress:
     @property
     def heads(self) -> str:
         """Name of the collection of heads."""
-        return self.collection + _HEADS_SUFFIX if self.collection else HEADS
+        return self.collection + _HEADS_SUFFIX if self.collection else _HEADS
 
     def base(self, site: str) -> str:
         """Return the name of a site's collection, before the embedder's."""

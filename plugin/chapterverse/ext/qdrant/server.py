@@ -21,12 +21,12 @@ from chapterverse.ext.qdrant.filters import Where
 from chapterverse.store import RequestGuard
 
 #: Points of one request without payloads and vectors. No reply may exceed the size that `net` accepts.
-MAX_IDS = 1000
+_MAX_IDS = 1000
 #: Points of one request with payloads or vectors.
 MAX_POINTS = 128
 
 #: Statuses after which the server may answer later.
-RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
+_RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class QdrantServer:
         self, collection: str, where: Where | None, payload: bool | list[str], vectors: bool | list[str]
     ) -> Iterator[dict[str, Any]]:
         """Yield the points that match a filter, in the order of their ids; None yields all."""
-        limit = MAX_IDS if not vectors and payload is not True else MAX_POINTS
+        limit = _MAX_IDS if not vectors and payload is not True else MAX_POINTS
         body: dict[str, Any] = {"limit": limit, "with_payload": payload, "with_vector": vectors}
         if where is not None:
             body["filter"] = where
@@ -192,7 +192,7 @@ def qdrant_error(place: QdrantAddress, status: int, collection: str = "") -> Exc
         return NoCollection(f"There is no collection {collection} on {place.host}: index the site again.")
     if status == 200:
         return IndexFault(f"{place.host} answered with something that no Qdrant server says: check the address.")
-    if 400 <= status < 500 and status not in RETRIED_STATUSES:
+    if 400 <= status < 500 and status not in _RETRIED_STATUSES:
         return IndexFault(
             f"{place.host} refused what was asked (status {status}): give the index a collection of its own,"
             " by ?collection=NAME."

@@ -16,7 +16,7 @@ from chapterverse.ext.qdrant.server import QdrantRetry, QdrantServer, qdrant_err
 from chapterverse.store import RequestGuard
 
 #: The first server that weighs words by the points of a filter (`params.idf.corpus`, qdrant/qdrant#9661).
-MIN_VERSION = (1, 19)
+_MIN_VERSION = (1, 19)
 #: A write is answered when it is done, and all writes have one order.
 _ORDERED = "wait=true&ordering=strong"
 
@@ -45,8 +45,8 @@ class QdrantWriter(QdrantServer):
     def check_version(self) -> None:
         """Raise `IndexFault` if the server is too old to weigh words by the points of a filter."""
         number = re.match(r"(\d+)\.(\d+)", self._of_kind(self._field(self._ask("GET", "/"), "version"), str))
-        if number and (int(number[1]), int(number[2])) < MIN_VERSION:
-            minimum = ".".join(map(str, MIN_VERSION))
+        if number and (int(number[1]), int(number[2])) < _MIN_VERSION:
+            minimum = ".".join(map(str, _MIN_VERSION))
             raise IndexFault(
                 f"{self.place.host} runs Qdrant {number[0]}, which is too old: upgrade it to {minimum} or later."
             )

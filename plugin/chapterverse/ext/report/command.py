@@ -59,11 +59,11 @@ def report(
     settings = settings_from(**flags, records=records)
     with progress_bar() as progress:
         # A log alone is reported alone, whatever the environment names.
-        kept = read_kept(settings) if records or not log else []
-        turns, notes = read_turns(log or [], kept, first_day, progress)
+        kept = _read_kept(settings) if records or not log else []
+        turns, notes = _read_turns(log or [], kept, first_day, progress)
         searcher = None
         try:
-            searcher = open_searcher(settings)
+            searcher = _open_searcher(settings)
         except IndexFault as error:
             if gaps or again:
                 raise
@@ -96,7 +96,7 @@ def after_build(settings: Settings, log: Log) -> None:
     settings = settings.override(docs_version=settings.docs_version or "")
     page = settings.local_folder / _PAGE
     turns: list[AskedTurn] = [*load(_KEPT_TURNS)(settings)]
-    searcher = open_searcher(settings)
+    searcher = _open_searcher(settings)
     if page.exists() and is_current(searcher, turns, settings):
         return
     # It quotes what is forgotten, so it goes even if the next one fails.
@@ -122,7 +122,7 @@ def _check_folders(*files: Path | None) -> None:
             raise InputError(f"{file} can't be written: there is no such folder.")
 
 
-def read_kept(settings: Settings) -> list[AskedTurn]:
+def _read_kept(settings: Settings) -> list[AskedTurn]:
     """Return the turns of the kept conversations. Raises `ChapterVerseError` if there are none or none can be read."""
     if not settings.records:
         raise InputError("There is nothing to report on: name a log by --log, or CHAPTERVERSE_RECORDS.")
@@ -131,7 +131,7 @@ def read_kept(settings: Settings) -> list[AskedTurn]:
     return kept
 
 
-def read_turns(
+def _read_turns(
     log: list[str], records: Iterable[AskedTurn], first_day: str, progress: Progress
 ) -> tuple[list[AskedTurn], list[str]]:
     """Return the turns of the log and the kept ones since a day, and what was not read. Raises as `read_log`."""
@@ -153,7 +153,7 @@ def _notes(reading: LogReading) -> list[str]:
     return [sentence for count, sentence in sentences if count]
 
 
-def open_searcher(settings: Settings) -> Searcher:
+def _open_searcher(settings: Settings) -> Searcher:
     """Return the index to search in. Raises `IndexFault` if there is none, or it can't be read."""
     store = open_store(settings)
     return Searcher(store.snapshot(only_scope(store, settings.site, settings.docs_version, place=settings.store)))

@@ -22,11 +22,11 @@ Document: TypeAlias = dict[str, Any]
 #: The `title` and `url` of a section, and the `chapter` it is in.
 Place: TypeAlias = Mapping[str, str]
 
-MAX_GROUPS, MAX_CHAPTERS, MAX_DAYS = 200, 12, 366
+MAX_GROUPS, _MAX_CHAPTERS, _MAX_DAYS = 200, 12, 366
 EXAMPLES, _SECTIONS = 3, 5
 _MAX_TEXT_CHARS = 300
 
-WITHOUT_TEXTS = (
+_WITHOUT_TEXTS = (
     "No text of a question is known, so this groups by sections alone: set CHAPTERVERSE_LOG_QUESTIONS=1 or "
     "CHAPTERVERSE_RECORDS where the service runs, and later reports name the subjects and quote examples."
 )
@@ -67,10 +67,10 @@ def _days(turns: Sequence[AskedTurn]) -> list[dict[str, Any]]:
     """Return each day from the first to the last; of a longer time only the last on which something was asked."""
     days = {day: [*of_day] for day, of_day in groupby(turns, key=lambda turn: turn.day)}
     first, last = _period(turns)
-    if (last - first).days < MAX_DAYS:
+    if (last - first).days < _MAX_DAYS:
         days = {day: days.get(day, []) for day in (str(first + timedelta(n)) for n in range((last - first).days + 1))}
     rows = [{"day": day, **_count(of_day)} for day, of_day in days.items()] if turns else []
-    return rows[-MAX_DAYS:]
+    return rows[-_MAX_DAYS:]
 
 
 def _middle(turns: Sequence[AskedTurn]) -> str:
@@ -125,7 +125,7 @@ def _first_line(turns: Sequence[AskedTurn], has_texts: bool) -> str:
     if not turns:
         return "Nothing was asked in this time."
     if not has_texts:
-        return WITHOUT_TEXTS
+        return _WITHOUT_TEXTS
     asked, unanswered = _count(turns).values()
     return f"Readers who asked: {asked}. Questions: {len(turns)}. Readers without a full answer: {unanswered}."
 
@@ -158,7 +158,7 @@ def _chapters(groups: Sequence[Group], find_place: Callable[[str], Place]) -> li
         pages[page] += group.turns
         titles[page] = titles.get(page) or find_place(section)["chapter"]
     rows = [(page, _count(turns)) for page, turns in pages.items() if page]
-    most = sorted(rows, key=lambda row: (-row[1]["asked"], row[0]))[:MAX_CHAPTERS]
+    most = sorted(rows, key=lambda row: (-row[1]["asked"], row[0]))[:_MAX_CHAPTERS]
     return [{"title": titles[page] or _clean(page), **count} for page, count in most]
 
 

@@ -23,7 +23,7 @@ MAX_SEARCHED = 2000
 #: Chunks that tell what a question is about, and the terms of these that count.
 _CHUNKS, _PROFILE_TERMS = 5, 24
 #: Share of the question's own words in its nearness, and the least nearness of one subject; see `report_month.py`.
-OWN_SHARE, LEAST_NEARNESS = 0.7, 0.6
+_OWN_SHARE, LEAST_NEARNESS = 0.7, 0.6
 #: What is less near counts as 0: most pairs of a large log. What is nearer than the other is one question.
 _LEAST_PAIR, _SAME = 0.2, 0.9
 
@@ -104,7 +104,7 @@ def _unit(vector: Profile) -> Profile:
 
 def _mix(own: Profile, near: Profile) -> Profile:
     mixed: dict[int, float] = defaultdict(float)
-    for vector, share in ((own, OWN_SHARE), (near, 1 - OWN_SHARE)):
+    for vector, share in ((own, _OWN_SHARE), (near, 1 - _OWN_SHARE)):
         for term, weight in vector.items():
             mixed[term] += share * weight
     return _unit(mixed)

@@ -12,7 +12,7 @@ from chapterverse.ext.report.groups import Group
 from chapterverse.ext.report.masking import show
 
 #: Gaps in a work list, questions of each, and characters of the nearest section's text.
-MAX_GAPS, _QUESTIONS, _MAX_TEXT_CHARS = 50, 10, 4000
+_MAX_GAPS, _QUESTIONS, _MAX_TEXT_CHARS = 50, 10, 4000
 _WORDS = {
     "answered": "answered",
     "hedged": "answered with a reservation",
@@ -69,7 +69,7 @@ def _states_text(states: Mapping[str, int]) -> str:
 
 def write_gaps(groups: Sequence[Group], searcher: Searcher | None) -> str:
     """Return the gaps as a work list for who writes the docs: questions, the nearest section and its text."""
-    gaps = [group for group in groups if group.kind == "gap" and group.turns][:MAX_GAPS]
+    gaps = [group for group in groups if group.kind == "gap" and group.turns][:_MAX_GAPS]
     lines = ["# What readers ask and these docs lack", ""]
     lines += [] if gaps else ["No unanswered question is known, or its text is not."]
     for number, group in enumerate(gaps, 1):

@@ -14,7 +14,7 @@ from chapterverse.readers.html.visible_text import strip_invisible
 from chapterverse.text import secrets_in_text
 from chapterverse.text.shortening import ellipsize
 
-MASK = "…"
+_MASK = "…"
 #: Characters of a question that a report shows.
 MAX_SHOWN_CHARS = 300
 #: What is read of a question: it may be code of 4,000 characters.
@@ -53,10 +53,10 @@ def mask(question: str) -> str:
     """Return a question on one line, without what it may say of a person, and without a key."""
     text = strip_invisible(replace_unstorable(" ".join(question[:_MAX_READ_CHARS].split())))
     people = {part for mail in _MAIL.finditer(text) for part in re.split(r"[\W\d_]+", mail[1]) if len(part) > 2}
-    text = _MAIL.sub(MASK, text)
+    text = _MAIL.sub(_MASK, text)
     text = _INTRODUCED.sub(_without_name, text)
     for person in sorted(people):
-        text = re.sub(rf"\b{re.escape(person)}\b", MASK, text, flags=re.IGNORECASE)
+        text = re.sub(rf"\b{re.escape(person)}\b", _MASK, text, flags=re.IGNORECASE)
     text = secrets_in_text.mask(text)
     for pattern in (_ASSIGNED, _RUN, _NUMBER):
         text = pattern.sub(_without_name, text)
@@ -70,4 +70,4 @@ def show(question: str) -> str:
 
 def _without_name(match: re.Match[str]) -> str:
     name = next(filter(None, match.groups()), None)
-    return MASK if name is None else match[0].replace(name, MASK)
+    return _MASK if name is None else match[0].replace(name, _MASK)

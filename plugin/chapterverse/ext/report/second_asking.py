@@ -27,8 +27,8 @@ from chapterverse.settings import Settings
 from chapterverse.site.delivery import replace_file
 
 #: Questions of one run.
-MAX_ASKED = 200
-NEEDS_TEXTS = (
+_MAX_ASKED = 200
+_NEEDS_TEXTS = (
     "Nothing was asked again, because no text of a question is known: set CHAPTERVERSE_RECORDS where the service runs "
     "and here."
 )
@@ -59,9 +59,9 @@ def ask_again(
     before = {key: kept.get(key, []) for key in questions}
     # Before any is asked: what is asked no more goes, and asking may cost.
     _keep(file, was, before)
-    asked = [key for key in [*questions][:MAX_ASKED] if index != was or not before[key]]
+    asked = [key for key in [*questions][:_MAX_ASKED] if index != was or not before[key]]
     now = _ask({key: questions[key] for key in asked}, settings, progress) if asked else {}
-    first = NEEDS_TEXTS if not questions else "" if asked else _UNCHANGED
+    first = _NEEDS_TEXTS if not questions else "" if asked else _UNCHANGED
     keep = partial(_keep, file, index, {**before, **now})
     return ({"first": first} if first else _compare(questions, before, now)), keep
 

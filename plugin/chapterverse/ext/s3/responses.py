@@ -24,7 +24,7 @@ class MalformedReply(ValueError):
     """The bytes are no XML that S3 sends."""
 
 
-def parse_xml(raw: bytes) -> Element:
+def _parse_xml(raw: bytes) -> Element:
     """Return the root of a document. Tags have no namespace, because not every service writes it.
 
     Raises:
@@ -44,7 +44,7 @@ def parse_xml(raw: bytes) -> Element:
 def error_code(raw: bytes) -> str:
     """Return S3's code in the body of an error, "" without one."""
     try:
-        root = parse_xml(raw)
+        root = _parse_xml(raw)
     except MalformedReply:
         return ""
     return (root.findtext("Code") or "") if root.tag == "Error" else ""
@@ -56,7 +56,7 @@ def parse_listing(raw: bytes) -> tuple[list[Mapping[str, str]], str]:
     Raises:
         MalformedReply: the document is no page of a listing.
     """
-    root = parse_xml(raw)
+    root = _parse_xml(raw)
     if root.tag != "ListBucketResult":
         raise MalformedReply
     objects = [{field.tag: field.text or "" for field in entry} for entry in root.findall("Contents")]

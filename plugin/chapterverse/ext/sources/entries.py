@@ -13,7 +13,7 @@ from chapterverse.project import leads_out
 from chapterverse.readers.urls import is_web_address
 
 #: How many sitemaps deep a sitemap is followed: an index of sitemaps, and those that it lists.
-DEFAULT_DEPTH = 2
+_DEFAULT_DEPTH = 2
 _MAX_DEPTH = 10
 
 _KEYS = {"file": {"url"}, "url": set[str](), "sitemap": {"depth"}}
@@ -35,7 +35,7 @@ class ExternalEntry:
     place: str
     name: str = ""
     url: str = ""
-    depth: int = DEFAULT_DEPTH
+    depth: int = _DEFAULT_DEPTH
 
     @classmethod
     def of(cls, value: object, root: Path, *, must_exist: bool = True) -> ExternalEntry:
@@ -55,7 +55,7 @@ class ExternalEntry:
         kind = next((kind for kind in ("sitemap", "file", "url") if kind in value), None)
         if kind is None or not value.keys() - {kind} <= _KEYS[kind]:
             raise _malformed_error(value)
-        place, url, depth = value[kind], value.get("url", ""), value.get("depth", DEFAULT_DEPTH)
+        place, url, depth = value[kind], value.get("url", ""), value.get("depth", _DEFAULT_DEPTH)
         if not isinstance(place, str) or isinstance(depth, bool) or not isinstance(depth, int):
             raise _malformed_error(value)
         if not 1 <= depth <= _MAX_DEPTH:

@@ -34,7 +34,7 @@ from chapterverse.readers.urls import SAFE, is_web_address, read_locations
 from chapterverse.settings import Settings
 
 #: Most pages of one sitemap, and seconds for all fetches of a build.
-MAX_PAGES = 1000
+_MAX_PAGES = 1000
 _ALL_SECONDS = 600.0
 #: Fetches at a time.
 _CONCURRENT_DOWNLOADS = 4
@@ -150,7 +150,7 @@ class _CollectionRun:
                 pages.update(dict.fromkeys(same_host))
                 continue
             for each in same_host:
-                if each in queued_urls or len(queued_urls) > MAX_PAGES:
+                if each in queued_urls or len(queued_urls) > _MAX_PAGES:
                     continue
                 queued_urls.add(each)
                 if depth <= 1:
@@ -161,9 +161,9 @@ class _CollectionRun:
             self.result.warnings.append(f"{url} lists {foreign} addresses on other hosts, which are left out.")
         if left_out:
             self.result.warnings.append(f"{url} lists {left_out} sitemaps below its depth, which are left out.")
-        if len(pages) > MAX_PAGES:
-            self.result.warnings.append(f"{url} lists {len(pages):,} pages: the first {MAX_PAGES:,} are taken.")
-        return [*pages][:MAX_PAGES]
+        if len(pages) > _MAX_PAGES:
+            self.result.warnings.append(f"{url} lists {len(pages):,} pages: the first {_MAX_PAGES:,} are taken.")
+        return [*pages][:_MAX_PAGES]
 
     def _get(self, url: str, *, is_listing: bool = False) -> StoredDownload | None:
         """Return the current content of an address, or that of its last fetch."""

@@ -33,7 +33,7 @@ _TABLE_PARTS = frozenset("caption col colgroup tbody td tfoot th thead tr".split
 _CELL_WALLS = frozenset(("td", "th", "caption", "table"))
 
 #: Elements that hold nothing but a line of text, or code.
-FLOORS = HEADINGS | {"p", "pre"}
+_FLOORS = HEADINGS | {"p", "pre"}
 
 #: Elements that a start tag closes: any of the first, unless one of the second is between.
 _CLOSES: dict[str, tuple[Set[str], Set[str]]] = {
@@ -227,7 +227,7 @@ class _Builder:
 
     def _is_last_floor(self, name: str) -> bool:
         """Return whether an element gives its text a meaning, so that it may be below the deepest container."""
-        return name in FLOORS and self.names[-1] not in FLOORS
+        return name in _FLOORS and self.names[-1] not in _FLOORS
 
     def _mark_around(self, node: Node) -> None:
         for ancestor in reversed(self.open):

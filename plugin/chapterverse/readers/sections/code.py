@@ -80,7 +80,7 @@ def fence(text: str, lang: str = "", title: str = "") -> Block:
 _TITLES = frozenset("filename code-block-caption code-with-filename-file hextra-code-filename".split())
 
 
-def is_title(node: Node) -> bool:
+def _is_title(node: Node) -> bool:
     """Return whether an element names the code below it: a file name, a caption."""
     return node.name == "figcaption" or any(c in _TITLES or c.startswith("codeBlockTitle_") for c in node.classes)
 
@@ -91,7 +91,7 @@ def take_title(wrapper: Node) -> str:
     while parents:
         parent = parents.pop()
         for child in parent.elements():
-            if is_title(child):
+            if _is_title(child):
                 parent.children.remove(child)
                 child.children = [c for c in child.children if isinstance(c, str) or not is_permalink(c)]
                 return collapse(child.text()).replace('"', "'")

@@ -94,7 +94,7 @@ def _is_old_panel(node: Node) -> bool:
     return "tab-content" in node.classes
 
 
-def holds_footnotes(node: Node) -> bool:
+def _holds_footnotes(node: Node) -> bool:
     """Return whether an element holds footnotes, one or all."""
     return (
         not _FOOTNOTES.isdisjoint(node.classes)
@@ -107,7 +107,7 @@ def find_footnotes(root: Node) -> dict[str, Node]:
     """Return the footnotes of a page by id."""
     notes: dict[str, Node] = {}
     for node in root.walk():
-        if node.block and holds_footnotes(node):
+        if node.block and _holds_footnotes(node):
             for note in (node, *node.walk()):
                 if _is_note(note):
                     notes.setdefault(note.get("id") or "", note)

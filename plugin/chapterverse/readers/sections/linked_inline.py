@@ -48,7 +48,7 @@ def escape(text: str) -> str:
     return _SIGNS.sub(lambda signs: "".join(f"\\{sign}" for sign in signs[0]), text) if _SIGN.search(text) else text
 
 
-def escape_line_starts(text: str) -> str:
+def _escape_line_starts(text: str) -> str:
     """Return inline Markdown of which no line begins a block of its own."""
     first = text[:1]
     may_begin = "\n" in text or first in _LINE_SIGNS or first.isdecimal()
@@ -70,7 +70,7 @@ class LinkedInline(Inline):
         self._in_link = False
 
     def markdown(self, children: Iterable[Child]) -> str:
-        return escape_line_starts(super().markdown(children))
+        return _escape_line_starts(super().markdown(children))
 
     def heading(self, children: Iterable[Child]) -> str:
         children = list(children)

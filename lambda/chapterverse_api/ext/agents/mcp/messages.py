@@ -19,22 +19,28 @@ from chapterverse_api.rejections import Rejection
 MODERN = ("2026-07-28",)
 LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 
-PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
-HEADER_MISMATCH, UNSUPPORTED_VERSION = -32020, -32022
+_PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, _INTERNAL_ERROR = (
+    -32700,
+    -32600,
+    -32601,
+    -32602,
+    -32603,
+)
+_HEADER_MISMATCH, _UNSUPPORTED_VERSION = -32020, -32022
 #: Before 2026-07-28.
 RESOURCE_NOT_FOUND = -32002
 #: HTTP statuses of errors of the newest revision. All other errors have 200.
 _STATUS = {
-    PARSE_ERROR: 400,
+    _PARSE_ERROR: 400,
     INVALID_REQUEST: 400,
     INVALID_PARAMS: 400,
-    HEADER_MISMATCH: 400,
-    UNSUPPORTED_VERSION: 400,
+    _HEADER_MISMATCH: 400,
+    _UNSUPPORTED_VERSION: 400,
     METHOD_NOT_FOUND: 404,
 }
 
 _META = "io.modelcontextprotocol/"
-VERSION_KEY, CAPABILITIES_KEY, SERVER_KEY = (
+_VERSION_KEY, _CAPABILITIES_KEY, _SERVER_KEY = (
     f"{_META}protocolVersion",
     f"{_META}clientCapabilities",
     f"{_META}serverInfo",
@@ -80,8 +86,8 @@ class McpError(Exception):
     def from_rejection(cls, rejection: Rejection) -> McpError:
         """Return the error for a request that the service rejects."""
         # JSON-RPC reserves no codes above -32000, so the error has the HTTP status as its code.
-        code = {400: PARSE_ERROR, 413: INVALID_REQUEST, 415: INVALID_REQUEST, 422: INVALID_REQUEST}.get(
-            rejection.status, INTERNAL_ERROR if rejection.status >= 500 else rejection.status
+        code = {400: _PARSE_ERROR, 413: INVALID_REQUEST, 415: INVALID_REQUEST, 422: INVALID_REQUEST}.get(
+            rejection.status, _INTERNAL_ERROR if rejection.status >= 500 else rejection.status
         )
         status = 400 if rejection.status == 422 else rejection.status
         return cls(code, rejection.message, {"code": rejection.code}, status=status, headers=rejection.headers)
@@ -123,7 +129,7 @@ def limit_reply(call: McpCall, rejection: Rejection) -> dict[str, Any]:
 def result_reply(call: McpCall, result: Mapping[str, Any]) -> dict[str, Any]:
     """Return the message with a result, with the fields that the revision of the call adds to each."""
     if call.modern:
-        result = {**result, "resultType": "complete", "_meta": {SERVER_KEY: server_info()}}
+        result = {**result, "resultType": "complete", "_meta": {_SERVER_KEY: server_info()}}
     else:
         result = {key: value for key, value in result.items() if key not in ("ttlMs", "cacheScope")}
     return {"jsonrpc": "2.0", "id": call.id, "result": result}
@@ -171,7 +177,7 @@ def _read_headers(headers: Headers) -> dict[str, str]:
     for name, value in headers:
         if name in HEADERS and name in values:
             # A proxy may read the first value and a server the last.
-            raise McpError(HEADER_MISMATCH, f"The header {name} occurs twice.")
+            raise McpError(_HEADER_MISMATCH, f"The header {name} occurs twice.")
         values[name] = value
     return values
 
@@ -181,7 +187,7 @@ def _version(
 ) -> str:
     """Return the revision that a request speaks."""
     header, meta = headers.get(_VERSION), params.get("_meta")
-    version = meta.get(VERSION_KEY) if isinstance(meta, Mapping) else None
+    version = meta.get(_VERSION_KEY) if isinstance(meta, Mapping) else None
     if version is None and (header in LEGACY or header is None or method == "initialize"):
         return header if header in LEGACY else LEGACY[-1]
     if header not in (*MODERN, *LEGACY, None) and version in (None, header):
@@ -191,9 +197,9 @@ def _version(
     if (
         not isinstance(meta, Mapping)
         or not isinstance(version, str)
-        or not isinstance(meta.get(CAPABILITIES_KEY), Mapping)
+        or not isinstance(meta.get(_CAPABILITIES_KEY), Mapping)
     ):
-        raise McpError(INVALID_PARAMS, f"params._meta must hold {VERSION_KEY} and {CAPABILITIES_KEY}.")
+        raise McpError(INVALID_PARAMS, f"params._meta must hold {_VERSION_KEY} and {_CAPABILITIES_KEY}.")
     if over_http and header != version:
         raise _mismatch(_VERSION)
     if version not in MODERN:
@@ -221,11 +227,11 @@ def _decode(value: str | None) -> str | None:
 
 
 def _mismatch(header: str) -> McpError:
-    return McpError(HEADER_MISMATCH, f"The header {header} is missing, or the body says otherwise.")
+    return McpError(_HEADER_MISMATCH, f"The header {header} is missing, or the body says otherwise.")
 
 
 def _unsupported_error(revision: object) -> McpError:
     # The client's own value returns to that client only, as data, because the protocol requires it.
     requested = revision[:_MAX_ID_CHARS] if isinstance(revision, str) else ""
     data = {"supported": [*MODERN, *LEGACY], "requested": requested}
-    return McpError(UNSUPPORTED_VERSION, "Unsupported protocol version.", data)
+    return McpError(_UNSUPPORTED_VERSION, "Unsupported protocol version.", data)

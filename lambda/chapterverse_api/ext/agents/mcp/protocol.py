@@ -111,7 +111,7 @@ def _resource(chunk: Chunk, snapshot: Snapshot, index: SiteIndex) -> dict[str, A
     return {"uri": url, "name": chunk.source_file_path, "title": chunk.chapter_title, "mimeType": _MARKDOWN}
 
 
-def page_resource(uri: str, index: SiteIndex) -> dict[str, str]:
+def _page_resource(uri: str, index: SiteIndex) -> dict[str, str]:
     """Return a page, or the section that the URI's anchor names, as Markdown.
 
     Raises:
@@ -220,7 +220,7 @@ def _read_resource(call: McpCall, context: ToolContext) -> RpcResult:
     if not isinstance(uri, str):
         raise McpError(INVALID_PARAMS, "resources/read needs a uri.")
     try:
-        content = page_resource(uri, context.service.resources.index)
+        content = _page_resource(uri, context.service.resources.index)
     except InputError:
         code = INVALID_PARAMS if call.modern else RESOURCE_NOT_FOUND
         # The uri is the client's, and returns as data only.

@@ -28,7 +28,7 @@ MAX_STEPS = 20
 #: Characters of a plan's title, of a step's text, and of a reader's answer or a tool's result.
 MAX_TITLE_CHARS, MAX_TEXT_CHARS, MAX_VALUE_CHARS = 200, 600, 500
 #: Characters of a state: a plan of twenty long steps with its sources.
-MAX_STATE_CHARS = 60_000
+_MAX_STATE_CHARS = 60_000
 
 StepKind = Literal["ask_user", "call_tool", "decide", "action", "compute"]
 ComparisonOperator = Literal["eq", "ne", "lt", "le", "gt", "ge", "contains"]
@@ -115,7 +115,7 @@ class PlanRequest(RequestModel):
     language: LanguageTag | None = None
     version: VersionName | None = None
     filters: dict[str, Any] = Field(default_factory=dict)
-    state: Annotated[str, StringConstraints(min_length=1, max_length=MAX_STATE_CHARS)] | None = None
+    state: Annotated[str, StringConstraints(min_length=1, max_length=_MAX_STATE_CHARS)] | None = None
     input: Annotated[str, StringConstraints(max_length=MAX_VALUE_CHARS)] | None = None
 
     @model_validator(mode="after")

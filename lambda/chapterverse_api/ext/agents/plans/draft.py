@@ -38,7 +38,7 @@ from chapterverse_api.ext.agents.plans.machine import INTERACTIVE_KINDS, PlanPro
 from chapterverse_api.ext.agents.structured_output.data import Leaf, LeafCheck, ask_for_data, read_data
 
 #: Tokens of a plan of twenty steps.
-MAX_PLAN_TOKENS = 3000
+_MAX_PLAN_TOKENS = 3000
 
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _ITEM = re.compile(r" {0,3}(\d{1,3})[.)]\s+(?=\S)")
@@ -87,7 +87,7 @@ def _ask_model(turn: Turn, writer: Writer) -> Plan:
         check_plan(plan, [spec.name for spec in specs])
         return _cite_steps(plan, sources)
 
-    request = ModelRequest(instructions, conversation(draft_request, nonce), MAX_PLAN_TOKENS, turn.deadline)
+    request = ModelRequest(instructions, conversation(draft_request, nonce), _MAX_PLAN_TOKENS, turn.deadline)
     failure = "The model's plan could not be run, not even when it was asked once more."
     return ask_for_data(writer, request, SCHEMA, read, failure)
 

@@ -39,7 +39,7 @@ _NUMBER = re.compile(r"\s*-?\d+(?:\.\d+)?\s*")
 # The words of a name: "maxRetryCount", "max_retry_count".
 _WORDS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])")
 #: How often at most data that fits a schema is asked for.
-DATA_TRIES = 2
+_DATA_TRIES = 2
 _Data = TypeVar("_Data")
 
 
@@ -242,7 +242,7 @@ def ask_for_data(
         ProviderError: no reply was usable, or the model failed.
     """
     *earlier, last = request.messages
-    for _ in range(DATA_TRIES):
+    for _ in range(_DATA_TRIES):
         text = writer.write_data(request, schema)
         try:
             return read(text)

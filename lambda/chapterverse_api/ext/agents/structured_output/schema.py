@@ -20,7 +20,7 @@ from chapterverse.text.json_text import parse_json
 from chapterverse_api.draft.requests import ResponseSchema
 
 #: Characters of a schema, which is sent with each question, and parts of it once its references are resolved.
-MAX_SCHEMA_CHARS, _MAX_PARTS = 8_000, 500
+_MAX_SCHEMA_CHARS, _MAX_PARTS = 8_000, 500
 #: How deep parts may be nested: model services take less.
 _MAX_LEVELS = 16
 
@@ -153,9 +153,9 @@ def parse_schema(name: str, document: Any, *, empty: bool = False) -> dict[str, 
     resolved = _Resolver(name, document).resolve()
     if resolved.get("type") != "object" or not (empty or resolved.get("properties")):
         raise InputError(f"The schema {name} must be of the type object, with properties.", field="output")
-    if len(json.dumps(resolved)) > MAX_SCHEMA_CHARS:
+    if len(json.dumps(resolved)) > _MAX_SCHEMA_CHARS:
         raise InputError(
-            f"The schema {name} is longer than {MAX_SCHEMA_CHARS} characters and is sent with every question: shorten"
+            f"The schema {name} is longer than {_MAX_SCHEMA_CHARS} characters and is sent with every question: shorten"
             " it.",
             field="output",
         )

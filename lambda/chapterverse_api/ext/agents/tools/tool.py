@@ -79,7 +79,7 @@ def make_tool(
         return dump(function(parsed, context))
 
     description = " ".join((function.__doc__ or "").split())
-    return Tool(name, title, description, make_schema(arguments), make_schema(result, "serialization"), run)
+    return Tool(name, title, description, _make_schema(arguments), _make_schema(result, "serialization"), run)
 
 
 def _present(document: JsonObject, arguments: type[BaseModel]) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def _read_json(value: Any) -> Any:
     return parsed if isinstance(parsed, dict | list) else value
 
 
-def make_schema(model: type[BaseModel], mode: Any = "validation") -> JsonObject:
+def _make_schema(model: type[BaseModel], mode: Any = "validation") -> JsonObject:
     """Return a model's JSON Schema without references, and without titles, which only repeat the names.
 
     Not every client resolves references.

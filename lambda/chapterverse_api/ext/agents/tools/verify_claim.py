@@ -34,7 +34,7 @@ from chapterverse_api.search.ranking import Candidate
 from chapterverse_api.search.site_search import SiteResults
 
 #: Sentences of a claim: each is searched for.
-MAX_SENTENCES = 5
+_MAX_SENTENCES = 5
 #: Sections that a sentence of a claim is compared with.
 _MAX_COMPARED = 8
 #: Pages to read instead, if no section supports or contradicts the claim.
@@ -47,7 +47,7 @@ class ClaimArguments(RequestModel):
     claim: Annotated[
         str,
         StringConstraints(min_length=1, max_length=2000),
-        Field(description=f"A statement about the product, one sentence or at most {MAX_SENTENCES}."),
+        Field(description=f"A statement about the product, one sentence or at most {_MAX_SENTENCES}."),
     ]
     urls: Annotated[
         list[Url], Field(max_length=10, description="Pages or sections to check against; all if left out.")
@@ -103,9 +103,9 @@ def verify_claim(arguments: ClaimArguments, context: ToolContext) -> ClaimVerdic
     """Check a statement against the official documentation before you rely on it. Returns supported, contradicted or
     not_found, with the words and the address of the section that decides."""
     sentences = [s for s in split(arguments.claim) if any(c.isalnum() for c in s.plain_text)]
-    if len(sentences) > MAX_SENTENCES:
+    if len(sentences) > _MAX_SENTENCES:
         raise InputError(
-            f"claim must hold at most {MAX_SENTENCES} sentences: send the others by themselves.", field="claim"
+            f"claim must hold at most {_MAX_SENTENCES} sentences: send the others by themselves.", field="claim"
         )
     index = context.service.resources.index
     filters = {"url": {"$in": _addresses(arguments, index)}} if arguments.urls else {}

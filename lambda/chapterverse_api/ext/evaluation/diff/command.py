@@ -153,7 +153,7 @@ def run(
     reranker = settings.reranker if settings.reranker == "local" else "none"
     settings = settings.override(generator="extractive", checker="words", reranker=reranker, records="")
     with progress_bar() as report:
-        changes, sections = compare_indexes(base, rows, settings, build, report)
+        changes, sections = _compare_indexes(base, rows, settings, build, report)
     if markdown:
         replace_file(markdown, comment(changes, sections).encode())
     if as_json:
@@ -166,7 +166,7 @@ def run(
         raise typer.Exit(3)
 
 
-def compare_indexes(
+def _compare_indexes(
     base: str, rows: list[QuestionRow] | None, settings: Settings, build: str | None, report: Progress
 ) -> tuple[list[Change], list[SectionChange]]:
     """Return what became of each answer, and the touched sections. Nothing is asked if there are none."""

@@ -48,7 +48,7 @@ _NO_NUMBER = re.compile(r"(?:[0-9]{2}|[0-9]{4})[-_.][0-9]{2}(?:[-_.]|$)|[0-9]+[-
 
 
 @dataclass(frozen=True, slots=True)
-class PathRule:
+class _PathRule:
     """Addresses that follow from a file's own path and front matter.
 
     "guide/setup.md" is at "guide/setup/", an index at its folder; VitePress and Sphinx write "guide/setup.html". Under
@@ -100,7 +100,7 @@ class PathRule:
 
 
 #: The rule by which a generator makes pages of the files of a folder.
-AddressRule: TypeAlias = PathRule | HugoAddresses
+AddressRule: TypeAlias = _PathRule | HugoAddresses
 
 
 def address_rule(generator: SiteGenerator, folder: Path, files: Sequence[str]) -> AddressRule:
@@ -112,11 +112,11 @@ def address_rule(generator: SiteGenerator, folder: Path, files: Sequence[str]) -
     if generator is SiteGenerator.HUGO:
         return HugoAddresses.of(files, _hugo_config(folder))
     if generator not in _ENDINGS:
-        return PathRule(generator, ".html" if generator is SiteGenerator.SPHINX else "/")
+        return _PathRule(generator, ".html" if generator is SiteGenerator.SPHINX else "/")
     setting, value, with_it, without_it = _ENDINGS[generator]
     ending = with_it if _switch(folder, generator, setting) == value else without_it
     docusaurus = generator is SiteGenerator.DOCUSAURUS
-    return PathRule(generator, ending, not docusaurus or _switch(folder, generator, "numberPrefixParser") != "false")
+    return _PathRule(generator, ending, not docusaurus or _switch(folder, generator, "numberPrefixParser") != "false")
 
 
 def built_path(path: str) -> str:

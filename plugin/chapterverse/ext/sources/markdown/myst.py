@@ -362,7 +362,7 @@ def _role(state: StateInline, silent: bool) -> bool:
         token = state.tokens[-1]
         # A verbatim paragraph is made of its source, so it has to know what stands for the role.
         token.meta["span"] = (start, state.pos)
-        token.content, is_code = render_role(role.group(1), token.content)
+        token.content, is_code = _render_role(role.group(1), token.content)
         if is_code:
             token.meta["verbatim"] = code_span(token.content)
         else:
@@ -370,7 +370,7 @@ def _role(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def render_role(role: str, content: str) -> tuple[str, bool]:
+def _render_role(role: str, content: str) -> tuple[str, bool]:
     """Return what a build shows for a role, and whether as code. Text that only a build knows is made of its label."""
     name = role.lower().rpartition(":")[2]
     if name in _LITERAL_CODE:
