@@ -41,7 +41,7 @@ from regression import logistic, sigmoid
 from chapterverse.text import lexical
 from chapterverse.text.sentences import split
 from chapterverse_api.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
-from chapterverse_api.check.features import NAMES, measure_support
+from chapterverse_api.check.features import FEATURES, measure_support
 from chapterverse_api.check.results import VerifiedDraft
 from chapterverse_api.check.verdict import CLASH_PENALTY, MIN_SECTION_SHARE, SupportModel, is_ruled_out, load_model
 from chapterverse_api.check.verifier import verify
@@ -168,12 +168,12 @@ def features(
     sentence = AnalyzedSentence(said, "prose", "en", idf(said))
     mine = [sources[i] for i in cited if i in sources]
     values = measure_support(sentence, mine, [s for i, s in sources.items() if i not in cited], bare.rarity)
-    return tuple(values[name] for name in NAMES), is_ruled_out(values)
+    return tuple(values[name] for name in FEATURES), is_ruled_out(values)
 
 
-def fitted(data: Sequence[Row], bare: SupportModel, names: Sequence[str] = NAMES) -> SupportModel:
+def fitted(data: Sequence[Row], bare: SupportModel, names: Sequence[str] = FEATURES) -> SupportModel:
     """Return a model of these rows, true ones and flaws in balance."""
-    columns = [NAMES.index(name) for name in names]
+    columns = [FEATURES.index(name) for name in names]
     x = np.array([[r.values[c] for c in columns] for r in data])
     y = np.array([float(r.true) for r in data])
     weight = np.array([r.weight for r in data])
@@ -192,13 +192,13 @@ def fitted(data: Sequence[Row], bare: SupportModel, names: Sequence[str] = NAMES
 
 def scores(model: SupportModel, data: Sequence[Row]) -> Any:
     """Return the score of each row."""
-    columns = [NAMES.index(name) for name in model.feature_names]
+    columns = [FEATURES.index(name) for name in model.feature_names]
     x = np.array([[r.values[c] for c in columns] for r in data])
     return x @ np.array(model.coefficients) + model.intercept - CLASH_PENALTY * np.array([r.is_out for r in data])
 
 
 def folded(
-    data: Sequence[Row], bare: SupportModel, names: Sequence[str] = NAMES
+    data: Sequence[Row], bare: SupportModel, names: Sequence[str] = FEATURES
 ) -> tuple[list[SupportModel], Any, list[Row]]:
     """Return a model for each fold, trained without it, and the out-of-fold scores of what a language model wrote."""
     models = [fitted([r for r in data if r.fold != fold], bare, names) for fold in range(FOLDS)]
@@ -420,8 +420,8 @@ def main(arguments: Sequence[str]) -> None:
     print(f"sentences alone: {summary(values, real)}\nthreshold {threshold}\n")
     print(reliability(sigmoid(slope * values + shift), true), "\n")
     if options.ablation:
-        for left in NAMES:
-            _, without, _ = folded(data, bare, [name for name in NAMES if name != left])
+        for left in FEATURES:
+            _, without, _ = folded(data, bare, [name for name in FEATURES if name != left])
             print(f"without {left:24} {summary(without, real)}", flush=True)
     print(out_of_fold(answers, judges))
     late = [pair for pair in answers if pair[0].fold > 1]
@@ -430,7 +430,7 @@ def main(arguments: Sequence[str]) -> None:
     if options.train:
         model = replace(fitted(data, bare), **fixed)
         WEIGHTS.write_text(json.dumps(stored(model), separators=(",", ":")) + "\n", encoding="utf-8")
-        print(f"\n{WEIGHTS.name}: {WEIGHTS.stat().st_size:,} bytes, {len(NAMES)} features")
+        print(f"\n{WEIGHTS.name}: {WEIGHTS.stat().st_size:,} bytes, {len(FEATURES)} features")
 
 
 if __name__ == "__main__":

@@ -47,8 +47,12 @@ HALVES = {
 #: Without the sign; `here` is 0 where no page is known.
 WITHOUT: Mapping[str, Callable[[], AbstractContextManager[Any]]] = {
     "-": nullcontext,
-    **{name: partial(mock.patch.dict, ranking.WEIGHTS, {name: 0.0}) for name in ranking.WEIGHTS if name != "here"},
-    "title, heading": lambda: mock.patch.dict(ranking.WEIGHTS, {"title": 0.0, "heading": 0.0}),
+    **{
+        name: partial(mock.patch.dict, ranking.RANK_WEIGHTS, {name: 0.0})
+        for name in ranking.RANK_WEIGHTS
+        if name != "here"
+    },
+    "title, heading": lambda: mock.patch.dict(ranking.RANK_WEIGHTS, {"title": 0.0, "heading": 0.0}),
     "frames": lambda: mock.patch.object(hybrid, "read_frame", return_value=None),
     "spelling": lambda: mock.patch.object(search, "correct", side_effect=lambda question, _: question),
     "synonyms": lambda: mock.patch.object(evidence, "_entries", return_value=[]),

@@ -69,7 +69,7 @@ def is_right(row: Row, candidate: Candidate) -> bool:
 def features(row: Row, site: Site, model: ReadingModel | None) -> Mapping[str, Any] | None:
     """Return the figures of a question's first candidates, and which are right; None if nothing was found."""
     retrieval = retrieve(site.snapshot, None, SearchRequest(row["question"]))
-    first = retrieval.candidates[: reading.MAX_CANDIDATES]
+    first = retrieval.candidates[: reading.MAX_READ]
     if not first or not model:
         return None
     started = time.process_time()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from chapterverse.text import lexical, thesaurus
-from chapterverse.text.thesaurus import LANGUAGE, MAX_WORDS, content, key_of
+from chapterverse.text.thesaurus import LANGUAGE, MAX_EXPRESSION_WORDS, content, key_of
 
 ENTRIES = Path(__file__).parents[1] / "benchmarks" / "thesaurus"
 #: Synonyms of an expression. With two to five of them the right page was equally often among the first five results of
@@ -31,7 +31,7 @@ def compile_rows(rows: Iterable[tuple[str, Iterable[str]]]) -> str:
     for expression, synonyms in rows:
         tokens = list(lexical.stemmed_tokens(expression, LANGUAGE))
         key_stems = {stem for _, stem in content(tokens)}
-        if not key_stems or len(tokens) > MAX_WORDS:
+        if not key_stems or len(tokens) > MAX_EXPRESSION_WORDS:
             continue
         of_expression = counts.setdefault(key_of(tokens), {})
         for synonym in synonyms:

@@ -279,6 +279,14 @@ def test_what_only_its_own_module_uses_has_an_underscore() -> None:
     assert alone == []
 
 
+def test_a_constant_has_one_owner() -> None:
+    owners: dict[str, list[str]] = {}
+    for file in (file for package in (LIBRARY, SERVICE) for file in package.rglob("*.py")):
+        for name in public_names(file.read_text(encoding="utf-8")):
+            owners.setdefault(name, []).append(file.name)
+    assert [f"{name}: {files}" for name, files in owners.items() if name.isupper() and len(files) > 1] == []
+
+
 def test_no_import_crosses_a_border() -> None:
     assert broken_imports(LIBRARY, SERVICE) == []
 

@@ -44,7 +44,7 @@ class Phrases:
 _PHRASES = {tag: Phrases(**texts) for tag, texts in load_json("chapterverse_api", "phrases.json").items()}
 
 #: BCP 47 tags of the languages.
-LANGUAGES = tuple(_PHRASES)
+PHRASE_LANGUAGES = tuple(_PHRASES)
 
 
 def refusal(language: str, *, limited: bool) -> str:

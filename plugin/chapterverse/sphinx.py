@@ -100,7 +100,7 @@ class _Extension:
         self._write_starters(app, base_url)
 
     def _write_starters(self, app: Sphinx, base_url: str) -> None:
-        starters.write((Path(app.outdir) / _FOLDER).with_name(starters.FILE), self.settings, base_url)
+        starters.write((Path(app.outdir) / _FOLDER).with_name(starters.STARTERS_FILE), self.settings, base_url)
 
     def _write_agent_files(self, app: Sphinx, reading: SitePages) -> None:
         about = self.settings, app.config.project, reading.base_url

@@ -21,7 +21,7 @@ from chapterverse.readers.built_site import read_site
 from chapterverse.settings import Settings
 from chapterverse.site.check import check
 from chapterverse.site.delivery import widget_files
-from chapterverse.site.findings import KINDS, RANKS, Findings, Way
+from chapterverse.site.findings import FINDING_KINDS, RANKS, Findings, Way
 from chapterverse.site.inject import inject
 
 SITES = Path(__file__).parents[1] / "sites"
@@ -436,11 +436,11 @@ def test_findings_are_counted_all_and_shown_in_part(site: Path) -> None:
 
 
 def test_every_kind_has_a_rank_and_advice_for_each_way() -> None:
-    ranks = [RANKS.index(kind.rank) for kind in KINDS.values()]
+    ranks = [RANKS.index(kind.rank) for kind in FINDING_KINDS.values()]
     assert ranks == sorted(ranks)
-    assert {kind.rank for kind in KINDS.values()} == set(RANKS)
+    assert {kind.rank for kind in FINDING_KINDS.values()} == set(RANKS)
     ways: tuple[Way, ...] = get_args(Way)
-    assert all(kind.advice_for(way).endswith(".") for kind in KINDS.values() for way in ways)
+    assert all(kind.advice_for(way).endswith(".") for kind in FINDING_KINDS.values() for way in ways)
 
 
 def test_the_advice_is_in_the_words_of_the_way_that_made_the_index(site: Path) -> None:

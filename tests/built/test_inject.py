@@ -12,7 +12,7 @@ import pytest
 from chapterverse.errors import InputError, UnsafePath
 from chapterverse.site.delivery import widget_files
 from chapterverse.site.inject import Injection, inject
-from chapterverse.site.tags import MARK, open_frame, put
+from chapterverse.site.tags import TAG_MARK, open_frame, put
 from growth import assert_linear
 
 SITES = Path(__file__).parents[1] / "sites"
@@ -78,7 +78,7 @@ def test_another_endpoint_takes_the_place_of_the_first(tmp_path: Path) -> None:
     new = run(tmp_path, API).folder
     assert old != new
     assert [p.name for p in (tmp_path / "assets/chapterverse").iterdir()] == [new.rpartition("/")[2]]
-    assert page.read_text().count(MARK) == 1
+    assert page.read_text().count(TAG_MARK) == 1
     assert f"../{new}/launcher.js" in page.read_text()
     config = (tmp_path / new / "config.js").read_text()
     assert f'"endpoint": "{API}"' in config
@@ -144,7 +144,7 @@ def test_a_hostile_page_takes_time_linear_in_its_length() -> None:
 def test_every_byte_of_a_page_stays(tmp_path: Path, content: bytes) -> None:
     page = write(tmp_path, "index.html", content)
     done = run(tmp_path)
-    tag = f'<script type="module" src="{done.folder}/launcher.js" {MARK}></script>'.encode()
+    tag = f'<script type="module" src="{done.folder}/launcher.js" {TAG_MARK}></script>'.encode()
     assert page.read_bytes() == content.replace(b"</body>", tag + b"</body>")
 
 
@@ -153,7 +153,7 @@ def test_a_page_in_utf_16_is_changed_in_utf_16(tmp_path: Path, codec: str) -> No
     text = "\ufeff" + PAGE.decode().replace("x", "日本 \U0001f600")
     page = write(tmp_path, "index.html", text.encode(codec))
     done = run(tmp_path)
-    tag = f'<script type="module" src="{done.folder}/launcher.js" {MARK}></script>'
+    tag = f'<script type="module" src="{done.folder}/launcher.js" {TAG_MARK}></script>'
     assert page.read_bytes().decode(codec) == text.replace("</body>", f"{tag}</body>")
     assert run(tmp_path).unchanged == 1
 

@@ -17,7 +17,7 @@ from chapterverse.model import Head
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
 from chapterverse_api.ext.evaluation.observations import (
-    WEIGHTS,
+    TRIED_WEIGHTS,
     CalibrationOutcome,
     best_weight,
     calibrate,
@@ -110,9 +110,9 @@ def test_with_an_embedder_both_are_fitted_and_its_weight_is_measured(both: Evalu
     found = outcome(both)
     assert found.calibration.both is not None
     assert found.calibration.both.nearness > 0
-    assert found.mrr.keys() == set(WEIGHTS)
+    assert found.mrr.keys() == set(TRIED_WEIGHTS)
     assert all(0 < mrr <= 1 for mrr in found.mrr.values())
-    assert found.fusion_weight in WEIGHTS
+    assert found.fusion_weight in TRIED_WEIGHTS
 
 
 def test_the_bar_decides_how_many_are_falsely_refused(words: EvaluationSession) -> None:
@@ -196,7 +196,7 @@ def test_too_few_of_a_kind_are_counted_out(answerable: int, unanswerable: int) -
 
 def gains(better: float, by: float, noise: Sequence[float] = (0.0,)) -> Iterator[dict[float, float]]:
     for shift in noise:
-        yield {w: 0.5 + (by + shift if w == better else 0.0) for w in WEIGHTS}
+        yield {w: 0.5 + (by + shift if w == better else 0.0) for w in TRIED_WEIGHTS}
 
 
 def test_the_best_weight_is_taken_where_it_is_better() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from chapterverse.embedding import open_embedder
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
-from chapterverse.ext.bedrock.embedder import MODELS, BedrockEmbedder
+from chapterverse.ext.bedrock.embedder import BEDROCK_EMBEDDERS, BedrockEmbedder
 from chapterverse.ext.net.retry import RetryPolicy
 from chapterverse.settings import Settings
 from fakes.bags import typed_vector, vector
@@ -27,7 +27,7 @@ pytest.importorskip("boto3")
 
 V3, V4 = "cohere.embed-english-v3", "cohere.embed-v4:0"
 
-SPELLED = [*MODELS, f"us.{V4}", f"{V4}/512", f"{V4}/256@int8", f"{V3}@int8", f"global.{V4}/1024@int8"]
+SPELLED = [*BEDROCK_EMBEDDERS, f"us.{V4}", f"{V4}/512", f"{V4}/256@int8", f"{V3}@int8", f"global.{V4}/1024@int8"]
 
 
 @pytest.fixture

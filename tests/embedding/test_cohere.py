@@ -16,7 +16,7 @@ import pytest
 
 from chapterverse.embedding import open_embedder
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
-from chapterverse.ext.cohere.embedder import MODELS, CohereEmbedder
+from chapterverse.ext.cohere.embedder import COHERE_EMBEDDERS, CohereEmbedder
 from chapterverse.ext.net import JsonClient
 from chapterverse.ext.net.retry import RateLimiter, RetryPolicy
 from chapterverse.settings import Settings
@@ -85,7 +85,7 @@ def test_no_documents_are_no_request(server: CohereServer) -> None:
     assert server.history == []
 
 
-@pytest.mark.parametrize("model", [*MODELS, *SPELLED])
+@pytest.mark.parametrize("model", [*COHERE_EMBEDDERS, *SPELLED])
 def test_rest_sends_what_the_sdk_sends(server: CohereServer, model: str) -> None:
     cohere = embedder(server, model)
     cohere.embed_documents(["Grüße, ‘world’ \U0001f30d\n\tcode"])
@@ -99,7 +99,7 @@ def test_rest_sends_what_the_sdk_sends(server: CohereServer, model: str) -> None
     assert built.body["truncate"] == "NONE"
 
 
-@pytest.mark.parametrize("model", [*MODELS, *SPELLED])
+@pytest.mark.parametrize("model", [*COHERE_EMBEDDERS, *SPELLED])
 def test_the_card_tells_the_size_that_comes_back(server: CohereServer, model: str) -> None:
     cohere = embedder(server, model)
     assert len(cohere.embed_query("hello")) == cohere.card.size
@@ -116,9 +116,9 @@ def test_small_numbers_are_taken_as_they_come(server: CohereServer, bad: Any) ->
 
 
 def test_only_the_fifth_generation_shares_a_space(server: CohereServer) -> None:
-    prints = {name: embedder(server, name).card.fingerprint for name in [*MODELS, *SPELLED]}
+    prints = {name: embedder(server, name).card.fingerprint for name in [*COHERE_EMBEDDERS, *SPELLED]}
     assert prints["embed-v5.0-pro"] == prints["embed-v5.0-fast"]
-    assert len(set(prints.values())) == len(MODELS) + len(SPELLED) - 1
+    assert len(set(prints.values())) == len(COHERE_EMBEDDERS) + len(SPELLED) - 1
 
 
 @pytest.mark.parametrize("model", ["embed-v4.0/256@int8", "embed-english-light-v3.0@int8"])

@@ -9,9 +9,9 @@ from itertools import combinations
 import pytest
 
 from chapterverse.embedding import Embedder
-from chapterverse.ext.bedrock.embedder import MODELS as ON_BEDROCK
+from chapterverse.ext.bedrock.embedder import BEDROCK_EMBEDDERS as ON_BEDROCK
 from chapterverse.ext.bedrock.embedder import BedrockEmbedder
-from chapterverse.ext.cohere.embedder import MODELS as AT_COHERE
+from chapterverse.ext.cohere.embedder import COHERE_EMBEDDERS as AT_COHERE
 from chapterverse.ext.cohere.embedder import CohereEmbedder
 from chapterverse.ext.openai.embedder import OpenAIEmbedder
 from chapterverse.settings import Settings

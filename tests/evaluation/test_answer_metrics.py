@@ -84,7 +84,7 @@ def test_figures_are_averages_over_the_questions_that_they_are_defined_for() -> 
     assert figures["answered@answerable"] == pytest.approx(2 / 3)
     assert (figures["refused@unanswerable"], figures["nuggets"]) == (1.0, None)
     assert (figures["caught@foreign"], figures["caught@number"], figures["caught@negation"]) == (0.9, 1.0, None)
-    assert tuple(figures)[: len(answer_metrics.NAMES)] == answer_metrics.NAMES
+    assert tuple(figures)[: len(answer_metrics.ANSWER_METRICS)] == answer_metrics.ANSWER_METRICS
     # A search that refused is not what counts here.
     assert done.figures["refused"] == 0.0
 
@@ -135,7 +135,9 @@ def test_answers_are_compared_where_both_runs_have_them() -> None:
     # Only one answer of the earlier run has citations.
     assert (changes["citation_validity"].questions, changes["citation_validity"].verdict) == (1, "same")
     assert "refused@unanswerable" not in changes
-    assert not set(answer_metrics.NAMES) & {c.name for c in compare_runs(now, run(row("q1", 1)), silent).changes}
+    assert not set(answer_metrics.ANSWER_METRICS) & {
+        c.name for c in compare_runs(now, run(row("q1", 1)), silent).changes
+    }
 
 
 def test_means_are_over_the_answers_that_came_to_a_stage() -> None:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from chapterverse_api.ext.evaluation.comparison import Bar, describe_missed, read_bar
-from chapterverse_api.ext.evaluation.metrics import NAMES
+from chapterverse_api.ext.evaluation.metrics import METRICS
 from evaluation.made import row, run, unanswerable
 
 
@@ -24,7 +24,7 @@ def test_a_bar_is_read(text: str, bar: Bar) -> None:
     assert read_bar(text) == bar
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", METRICS)
 def test_every_figure_may_have_one(name: str) -> None:
     assert read_bar(f"{name}=0.5") == Bar(name, 0.5)
 

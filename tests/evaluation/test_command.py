@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from chapterverse_api.ext.evaluation.metrics import NAMES
+from chapterverse_api.ext.evaluation.metrics import METRICS
 from cli.shell import BASE, QUESTION, Shell, clean, command, typed
 
 GREEN = {"id": "green", "question": QUESTION, "expected": [f"{BASE}brew/#green-tea"]}
@@ -54,7 +54,7 @@ def test_the_figures_stand_in_text(tea: Shell) -> None:
 def test_the_run_as_json(tea: Shell) -> None:
     document = tea.json("eval", "q.jsonl", "--min", "recall@5=0.9")
     assert document["format"] == 1
-    assert tuple(document["metrics"]) == NAMES
+    assert tuple(document["metrics"]) == METRICS
     assert set(document["metrics"].values()) == {1}
     assert document["counts"]["questions"] == 3
     assert document["index"]["generation"] == 1

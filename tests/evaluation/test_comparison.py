@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from chapterverse_api.ext.evaluation.comparison import Change, Interval, compare_runs, shares
-from chapterverse_api.ext.evaluation.metrics import NAMES
+from chapterverse_api.ext.evaluation.metrics import METRICS
 from chapterverse_api.ext.evaluation.questions import QuestionRow
 from evaluation.made import row, run, silent, unanswerable
 
@@ -14,7 +14,7 @@ def test_only_questions_of_both_are_compared() -> None:
     done = compare_runs(now, before, silent)
     assert (done.shared, done.only_now, done.only_before) == (2, ("new", "reworded"), ("old", "reworded"))
     by_name = {change.name: change for change in done.changes}
-    assert tuple(by_name) == (*NAMES[:-2], "answered", "refused")
+    assert tuple(by_name) == (*METRICS[:-2], "answered", "refused")
     assert (by_name["mrr"].before, by_name["mrr"].now, by_name["mrr"].questions) == (0.5, 1, 1)
     assert (by_name["refused"].before, by_name["refused"].now, by_name["refused"].verdict) == (0, 1, "better")
 

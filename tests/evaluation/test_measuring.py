@@ -293,7 +293,7 @@ def test_the_command_prints_the_figures(shell: Shell) -> None:
     assert done.stderr == ""
     assert "citation_validity       1.000" in done.stdout
     document = shell.json("eval", "q.jsonl", "--answers", "--min", "citation_validity=1", "--min", "nuggets=0.5")
-    assert tuple(document["answers"]["metrics"])[: len(answer_metrics.NAMES)] == answer_metrics.NAMES
+    assert tuple(document["answers"]["metrics"])[: len(answer_metrics.ANSWER_METRICS)] == answer_metrics.ANSWER_METRICS
     assert [bar["met"] for bar in document["bars"]] == [True, True]
     assert document["rows"][0]["answer"]["contained"] == 2
     assert document["answers"]["questions"] == 4

@@ -90,7 +90,7 @@ def test_every_figure_has_a_name_and_pages_their_own() -> None:
     figures = metrics.of_ranks((None, 2), (1,))
     assert figures["recall@5"] == 0.5
     assert figures["page.recall@5"] == figures["page.mrr"] == figures["page.hit@1"] == 1
-    assert (*figures, "refused", "answered") == metrics.NAMES
+    assert (*figures, "refused", "answered") == metrics.METRICS
 
 
 def test_the_mean_of_nothing_is_nothing() -> None:

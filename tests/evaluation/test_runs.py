@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import InputError
-from chapterverse_api.ext.evaluation.metrics import NAMES
+from chapterverse_api.ext.evaluation.metrics import METRICS
 from chapterverse_api.ext.evaluation.runs import Run, averages, read_run
 from evaluation.made import row, run, unanswerable
 
@@ -29,7 +29,7 @@ def saved(tmp_path: Path, content: bytes | Any) -> Path:
 
 def test_figures_are_averages_over_the_questions_they_are_defined_for() -> None:
     figures = RUN.figures
-    assert tuple(figures) == NAMES
+    assert tuple(figures) == METRICS
     assert figures["recall@5"] == pytest.approx((1 + 1 / 2 + 0) / 3)
     assert figures["mrr"] == pytest.approx((1 + 1 / 4 + 0) / 3)
     assert figures["page.hit@1"] == pytest.approx(1 / 3)
@@ -42,7 +42,7 @@ def test_without_such_questions_there_is_no_figure() -> None:
     assert run(row("a", 1)).figures["refused"] is None
     only = run(unanswerable("a", refused=True)).figures
     assert only["refused"] == 1
-    assert {only[name] for name in NAMES if name != "refused"} == {None}
+    assert {only[name] for name in METRICS if name != "refused"} == {None}
     assert set(averages([]).values()) == {None}
 
 

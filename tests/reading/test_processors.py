@@ -36,7 +36,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.search import reading
 # However busy the machine is, everything is read.
-reading.MAX_SECONDS = 600.0
+reading.MAX_READING_SECONDS = 600.0
 store, model, threads, *questions = sys.argv[1:]
 service = ServiceSession.open(Settings(store=store, reading_model=model))
 with ThreadPoolExecutor(int(threads)) as pool:

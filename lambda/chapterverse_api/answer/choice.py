@@ -18,7 +18,7 @@ from chapterverse_api.contract import ChatResponse, Segment
 from chapterverse_api.conversation.history import REPORTED
 from chapterverse_api.search.choice import find_choices
 
-_QUESTIONS = frozenset(phrases.for_language(tag).choice for tag in phrases.LANGUAGES)
+_QUESTIONS = frozenset(phrases.for_language(tag).choice for tag in phrases.PHRASE_LANGUAGES)
 #: How a section is named: by its page, by the section above it, or by all of its headings.
 _WORDINGS: tuple[Callable[[Chunk], Sequence[str]], ...] = (
     lambda chunk: (chunk.chapter_title, *chunk.heading_path[-1:]),

@@ -47,9 +47,9 @@ MAX_SUGGESTIONS, MAX_SUGGESTION_CHARS = 3, 80
 #: Most searches of one answer: all of them take 1.3 ms with 10,000 chunks.
 MAX_SEARCHES = 4
 #: Seconds after which no other section is tried either: no reader waits for suggestions from a slow store.
-MAX_SECONDS = 0.1
+MAX_SUGGESTION_SECONDS = 0.1
 #: Least share of the best result's score for a section to be suggested.
-MIN_RELATIVE_SCORE = 0.65
+MIN_SUGGESTION_SCORE = 0.65
 #: Chunks of a page on either side of a citation that may be suggested.
 _MAX_CHUNK_DISTANCE = 6
 #: Sections that are considered: as many as the sources that a request may ask for.
@@ -74,7 +74,7 @@ _STEP = re.compile(r"(?:step\s*+)?\d++\s*+[.:)]", re.IGNORECASE)
 
 #: As their words in lower case.
 _GENERIC_HEADINGS = frozenset(
-    heading for tag in phrases.LANGUAGES for heading in phrases.for_language(tag).generic.split("; ")
+    heading for tag in phrases.PHRASE_LANGUAGES for heading in phrases.for_language(tag).generic.split("; ")
 )
 
 
@@ -199,7 +199,7 @@ def suggest(turn: Turn, cited: Collection[str]) -> list[str]:
     # The answer is complete, and its generation may have been deleted by now.
     with suppress(IndexFault):
         for chunk in _find_uncited(turn.sources, retrieval, cited):
-            is_late = time.perf_counter() - started > MAX_SECONDS or not turn.deadline.seconds_left
+            is_late = time.perf_counter() - started > MAX_SUGGESTION_SECONDS or not turn.deadline.seconds_left
             if len(suggestions) == MAX_SUGGESTIONS or searches == MAX_SEARCHES or is_late:
                 break
             heading = chunk.heading_path[-1] if chunk.heading_path else ""
@@ -244,7 +244,7 @@ def is_descriptive(heading: str) -> bool:
 def _find_uncited(sources: Sources, retrieval: Retrieval, cited: Collection[str]) -> Iterator[Chunk]:
     """Yield a chunk of each section that may be suggested: first search results, then neighbors of the citations."""
     cited_chunks = {p.chunk_id for p in sources.request.passages if p.id in cited}
-    related = retrieval.candidates[0].score * MIN_RELATIVE_SCORE
+    related = retrieval.candidates[0].score * MIN_SUGGESTION_SCORE
     strong = [
         c.chunk
         for c in choose(retrieval.strong, _MAX_SECTIONS)

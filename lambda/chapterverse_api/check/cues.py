@@ -18,8 +18,8 @@ from chapterverse.text import lexical
 from chapterverse.text.json_text import load_json
 
 #: Kinds of cues; each is compared with its own kind.
-KINDS = ("negation", "all", "only", "must")
-NEGATION = KINDS.index("negation")
+CUE_KINDS = ("negation", "all", "only", "must")
+NEGATION = CUE_KINDS.index("negation")
 
 # Cyrillic and Greek letters, and the Latin ones that they look like.
 _LOOKALIKES = str.maketrans(
@@ -67,10 +67,10 @@ def fold_lookalikes(word: str) -> str:
 
 @cache
 def kinds(language: str) -> dict[str, tuple[int, ...]]:
-    """Return which kinds of cue each word is, or two words with a `_` between, by its index in `KINDS`."""
+    """Return which kinds of cue each word is, or two words with a `_` between, by its index in `CUE_KINDS`."""
     words_by_kind = _words()["cues"].get(language, {})
     kinds_by_word: dict[str, tuple[int, ...]] = {}
-    for index, kind in enumerate(KINDS):
+    for index, kind in enumerate(CUE_KINDS):
         for word in words_by_kind.get(kind, "").split():
             kinds_by_word[word] = (*kinds_by_word.get(word, ()), index)
     return kinds_by_word

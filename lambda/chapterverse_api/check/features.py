@@ -28,7 +28,7 @@ from chapterverse_api.check.analyzed_text import (
 from chapterverse_api.check.cues import LiteralMatch
 
 #: The features of the model. The verdict uses `contradictions`, `missing_names` and `missing_run` besides.
-NAMES = (
+FEATURES = (
     "unaligned_share", "missing_share", "clause_missing_share", "missing_rarity", "elsewhere_rarity",
     "missing_digits", "clash_count", "clause_negation_mismatch",
     "added_all_cues", "added_only_cues", "added_must_cues", "in_code",
@@ -178,13 +178,13 @@ def _contain_number(match: LiteralMatch, numbers: set[tuple[str, str]], texts: S
 def _cue_features(sentence: AnalyzedSentence, alignment: Alignment) -> dict[str, float]:
     """Weigh, for each kind of cue, those that only the sentence has."""
     others = [cue for excerpt in alignment.excerpts for cue in _locate_cues(excerpt)]
-    added = [0.0] * len(cues.KINDS)
+    added = [0.0] * len(cues.CUE_KINDS)
     for kind, context in _locate_cues(sentence):
         share = len(context & alignment.terms) / max(1, len(context))
         alike = [other for other_kind, other in others if other_kind == kind]
         if share >= _MIN_CUE_CONTEXT and not any(context & other for other in alike):
             added[kind] += share * (_MOVED_CUE_VALUE if alike else 1.0)
-    return {f"added_{name}_cues": value for name, value in zip(cues.KINDS, added, strict=True)}
+    return {f"added_{name}_cues": value for name, value in zip(cues.CUE_KINDS, added, strict=True)}
 
 
 def _locate_cues(text: AnalyzedText) -> list[tuple[int, frozenset[int]]]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 REPORTED = "(What the reader says was answered:)\n"
 
 _REFUSED_ANSWERS = frozenset(
-    phrases.refusal(tag, limited=limited) for tag in phrases.LANGUAGES for limited in (False, True)
+    phrases.refusal(tag, limited=limited) for tag in phrases.PHRASE_LANGUAGES for limited in (False, True)
 )
 
 

@@ -28,7 +28,7 @@ from chapterverse_api.contract import ChatQuery, Message, Signature
 from chapterverse_api.request_limits import MAX_MESSAGE_CHARS
 
 #: Seconds for which a signature counts.
-LIFETIME_SECONDS = 2 * 60 * 60
+SIGNATURE_SECONDS = 2 * 60 * 60
 
 _VERSION = b"chapterverse/transcript/1"
 #: Characters of a key, and how many different ones it needs at least: 32 random hexadecimal digits hold about 14.
@@ -85,7 +85,7 @@ class Signer:
             question: as `signed_question` returns it.
             now: seconds since 1970; None means now.
         """
-        expiry = int(time.time() if now is None else now) + LIFETIME_SECONDS
+        expiry = int(time.time() if now is None else now) + SIGNATURE_SECONDS
         tag = self._tag(self._newest, expiry, turn_id, previous, question, answer)
         return Signature(key_id=self._newest, expiry=expiry, turn_id=turn_id, previous=previous, tag=tag)
 

@@ -14,7 +14,7 @@ from chapterverse_api.draft.passage import Passage
 #: Low, so that an answer stays close to its sources and is nearly always the same. At 0 some models repeat themselves.
 TEMPERATURE = 0.1
 #: A service that counts more tokens is in error.
-MAX_TOKENS = 10_000_000
+MAX_COUNTED_TOKENS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Usage:
 
     def take(self, prompt: object, answer: object, total: object) -> None:
         """Take a service's counts if they are plausible. Some count billed thoughts in the total only."""
-        counts = [n if type(n) is int and 0 < n < MAX_TOKENS else 0 for n in (prompt, answer, total)]
+        counts = [n if type(n) is int and 0 < n < MAX_COUNTED_TOKENS else 0 for n in (prompt, answer, total)]
         # One of them alone may count anything.
         if counts[0] and counts[1]:
             self.input_tokens, self.output_tokens = counts[0], max(counts[1], counts[2] - counts[0])

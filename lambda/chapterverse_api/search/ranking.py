@@ -32,9 +32,9 @@ from chapterverse_api.index.addresses import page_of
 from chapterverse_api.search.frames import find_definitions
 
 #: What each feature adds to the fused value, which is 1 for the best hit.
-WEIGHTS = {"title": 0.1, "heading": 0.15, "here": 0.1, "defines": 0.3, "kind": -0.15}
+RANK_WEIGHTS = {"title": 0.1, "heading": 0.15, "here": 0.1, "defines": 0.3, "kind": -0.15}
 #: The most that a value can reach, by which scores are brought to 0..1.
-_MAX_SUM = 1 + sum(w for w in WEIGHTS.values() if w > 0)
+_MAX_SUM = 1 + sum(w for w in RANK_WEIGHTS.values() if w > 0)
 
 #: The address and the heading path that all chunks of one section have in common.
 SectionKey: TypeAlias = tuple[str, tuple[str, ...]]
@@ -175,7 +175,7 @@ def rank(
             **features[chunk.language].features(chunk),
         }
         bonus = 0.0
-        for name, weight in WEIGHTS.items():
+        for name, weight in RANK_WEIGHTS.items():
             bonus += weight * parts[name]
         score = max(0.0, parts["fused"] + bonus) / _MAX_SUM
         ranked.append(Candidate(chunk, hit.lexical, score, 0.0, parts))
@@ -199,7 +199,7 @@ def contributions(components: Mapping[str, float]) -> dict[str, float]:
     The rest of the score is what a reranker, a memory or a second search made of it.
     """
     added = {"fused": components.get("fused", 0.0) / _MAX_SUM}
-    added |= {name: weight * components.get(name, 0.0) / _MAX_SUM for name, weight in WEIGHTS.items()}
+    added |= {name: weight * components.get(name, 0.0) / _MAX_SUM for name, weight in RANK_WEIGHTS.items()}
     added["side"] = components.get("side", 0.0)
     return {name: value for name, value in added.items() if value}
 

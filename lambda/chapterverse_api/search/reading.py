@@ -27,9 +27,9 @@ from chapterverse_api.search.results import MIN_CONFIDENCE, Retrieval
 
 #: Candidates that are read. Twelve put .644 and .757 of the right sections first, on two sets of sites; eight .644 and
 #: .750, in two thirds of the time (`benchmarks/reading_model.py`).
-MAX_CANDIDATES = 8
+MAX_READ = 8
 #: Seconds that reading may take, waiting for other questions included. If it would take more, nothing is read.
-MAX_SECONDS = 3.0
+MAX_READING_SECONDS = 3.0
 #: How near to 0 and 1 a probability counts.
 _MARGIN = 1e-4
 #: The model was trained on this language alone.
@@ -49,10 +49,10 @@ def read_candidates(
     Raises:
         ClientDisconnected: the reader left while others were read.
     """
-    first = retrieval.candidates[:MAX_CANDIDATES]
+    first = retrieval.candidates[:MAX_READ]
     weights, readings, parts = _weights(), None, list[list[str]]()
     if model and question and first and _reads(question, first):
-        step, parts = deadline.step(MAX_SECONDS), [passage_parts(candidate) for candidate in first]
+        step, parts = deadline.step(MAX_READING_SECONDS), [passage_parts(candidate) for candidate in first]
         passages = [(candidate.chunk.heading_path, own) for candidate, own in zip(first, parts, strict=True)]
         readings = model.read_question(question, passages, lambda: step.seconds_left)
         if readings is None:
@@ -93,7 +93,7 @@ def read_candidates(
     of_section = (c.reading.best for c in read if c.reading and section(c.chunk) == section(best.chunk))
     return replace(
         retrieval,
-        candidates=(*ordered, *retrieval.candidates[MAX_CANDIDATES:]),
+        candidates=(*ordered, *retrieval.candidates[MAX_READ:]),
         algorithm=f"{retrieval.algorithm} + reading",
         confidence=confidence(readings[order[0]][0].relevance, sum(of_section), retrieval.answerability.first),
     )

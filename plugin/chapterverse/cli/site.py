@@ -22,7 +22,7 @@ from chapterverse.site import starters
 from chapterverse.site.agent_files import AgentFiles, built_page
 from chapterverse.site.check import check as check_site
 from chapterverse.site.delivery import deliver, replace_file, widget_files
-from chapterverse.site.findings import KINDS, RANKS, Findings
+from chapterverse.site.findings import FINDING_KINDS, RANKS, Findings
 from chapterverse.site.inject import inject as inject_into
 from chapterverse.site.overview import AgentOptions
 from chapterverse.site.tags import plain_tag
@@ -169,8 +169,8 @@ def _accept(findings: Findings, file: Path) -> None:
 
 def _check_kinds(kinds: Iterable[str]) -> None:
     for kind in kinds:
-        if kind not in KINDS:
-            nearest = difflib.get_close_matches(kind, KINDS, 1, 0)[0]
+        if kind not in FINDING_KINDS:
+            nearest = difflib.get_close_matches(kind, FINDING_KINDS, 1, 0)[0]
             raise typer.BadParameter(f"There is no kind of finding {kind[:60]!a}: the nearest is {nearest}.")
 
 

@@ -26,7 +26,7 @@ from chapterverse.readers.urls import SAFE, clean_base
 from chapterverse.settings import Settings
 from chapterverse.site import overview
 from chapterverse.site.delivery import replace_file
-from chapterverse.site.markdown_page import MARK, BuiltPage, PageFile, digest, markdown_page, markdown_path
+from chapterverse.site.markdown_page import PAGE_MARK, BuiltPage, PageFile, digest, markdown_page, markdown_path
 from chapterverse.site.overview import SKILL_INDEX, AgentOptions, SiteFacts, page_groups
 from chapterverse.site.secret_scan import Scanner, walk
 from chapterverse.site.tags import open_frame, put, put_link
@@ -293,9 +293,9 @@ def _is_ours(site: Path, path: str) -> bool:
         opened.seek(max(0, file.stat().st_size - _MARK_WINDOW_BYTES))
         end = opened.read()
     if path.endswith(".txt"):
-        return end.rstrip().endswith(overview.MARK.encode())
+        return end.rstrip().endswith(overview.OVERVIEW_MARK.encode())
     head = start.partition(b"\n---\n")[0].split(b"\n")
-    return head[0] == b"---" and MARK.encode() in (line.strip() for line in head)
+    return head[0] == b"---" and PAGE_MARK.encode() in (line.strip() for line in head)
 
 
 def _is_our_index(site: Path) -> bool:

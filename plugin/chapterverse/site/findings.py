@@ -58,7 +58,7 @@ _INDEX_AGAIN = {
 }
 
 #: Every kind of finding, in the order of the report.
-KINDS: Mapping[str, Kind] = {
+FINDING_KINDS: Mapping[str, Kind] = {
     "secret": Kind("error", "Secrets in files", "Revoke each of them now, then take it out of what builds the site."),
     "link_out": Kind("error", "Links that lead out of the site", "Put the file itself there, or remove the link."),
     "ignored_plugin": Kind("error", "A generator without our plugin", "Run `chapterverse inject` after each build."),
@@ -220,7 +220,7 @@ class Findings:
 
     def ranks(self) -> Counter[Severity]:
         """Return the number of findings by rank; a rank without one is missing."""
-        return Counter(KINDS[kind].rank for kind, found in self.found.items() for _ in found)
+        return Counter(FINDING_KINDS[kind].rank for kind, found in self.found.items() for _ in found)
 
     def of(self, kind: str) -> list[Finding]:
         return self.found.get(kind, [])
@@ -236,7 +236,7 @@ class Findings:
                 "count": len(found),
                 "examples": [asdict(finding) for finding in found[:_MAX_EXAMPLES]],
             }
-            for kind, about in KINDS.items()
+            for kind, about in FINDING_KINDS.items()
             if (found := self.of(kind))
         ]
         left_out = {"listings": dict(self.listings)} if self.listings else {}
@@ -246,7 +246,7 @@ class Findings:
 
     def lines(self) -> Iterator[str]:
         """Yield the report for people: each kind with its name, rank, count, advice and some examples."""
-        for kind, about in KINDS.items():
+        for kind, about in FINDING_KINDS.items():
             if found := self.of(kind):
                 rank = about.rank.capitalize()
                 yield f"{rank}: {about.title}: {len(found):,} ({kind}). {about.advice_for(self.way)}"

@@ -13,7 +13,7 @@ from chapterverse.readers.html.visible_text import collapse, strip_invisible
 from chapterverse.text.shortening import cut_to_words
 
 #: The line of the front matter by which a later run knows a file of ours.
-MARK = "generator: chapterverse"
+PAGE_MARK = "generator: chapterverse"
 
 #: Characters of a description that is taken from the text.
 _MIN_DESCRIPTION_CHARS, _MAX_DESCRIPTION_CHARS = 40, 200
@@ -109,7 +109,7 @@ def markdown_page(page: BuiltPage, path: str, version: str) -> PageFile:
     }
     lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in facts.items() if value]
     # The mark first, so that it is near the start however long a title is.
-    text = f"---\n{MARK}\n{''.join(lines)}---\n\n{body}"
+    text = f"---\n{PAGE_MARK}\n{''.join(lines)}---\n\n{body}"
     return PageFile(path, page.url, title, page.language, description, body, text)
 
 

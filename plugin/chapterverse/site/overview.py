@@ -27,7 +27,7 @@ MAX_LIST_CHARS = 100_000
 MAX_FULL_BYTES = 4_000_000
 
 #: The last line of both files, by which a later run knows them.
-MARK = "<!-- generator: chapterverse -->"
+OVERVIEW_MARK = "<!-- generator: chapterverse -->"
 
 SKILLS = ".well-known/agent-skills"
 SKILL_INDEX = f"{SKILLS}/index.json"
@@ -145,7 +145,7 @@ def llms_txt(site: SiteFacts, group: PageGroup, other_groups: Sequence[PageGroup
     """
     more = [f"- [All pages as one file]({site.address(group.full_path)})"] if options.llms_full_txt else []
     more += [f"- [Pages in {_label(other.language)}]({site.address(other.list_path)})" for other in other_groups]
-    tail = "".join(f"\n{part}" for part in (["## More\n", *more, ""] if more else [])) + f"\n{MARK}\n"
+    tail = "".join(f"\n{part}" for part in (["## More\n", *more, ""] if more else [])) + f"\n{OVERVIEW_MARK}\n"
     room = MAX_LIST_CHARS - len(site.head) - len(tail) - 200
     sections = _sections(group.pages)
 
@@ -181,7 +181,7 @@ def llms_full_txt(site: SiteFacts, group: PageGroup) -> str:
             left_out.append(f"- [{_label(page.title)}]({page.url})\n")
     if left_out:
         parts.append(f"\n---\n\nThis file holds at most {MAX_FULL_BYTES:,} bytes of pages. These pages don't fit:\n\n")
-    return "".join([*parts, *left_out, f"\n{MARK}\n"])
+    return "".join([*parts, *left_out, f"\n{OVERVIEW_MARK}\n"])
 
 
 def _entry(site: SiteFacts, page: PageFile, markdown: bool, described: bool) -> str:
@@ -234,7 +234,7 @@ def skill_files(site: SiteFacts, groups: Sequence[PageGroup], options: AgentOpti
     description = " ".join(f"{about} {site.description}".split())[:_MAX_DESCRIPTION_CHARS]
     body = "".join(f"{number}. {step}\n" for number, step in enumerate(_steps(site, groups, options), 1))
     text = (
-        f"---\nname: {name}\nmetadata:\n  {markdown_page.MARK}\n"
+        f"---\nname: {name}\nmetadata:\n  {markdown_page.PAGE_MARK}\n"
         f"description: {json.dumps(description, ensure_ascii=False)}\n---\n\n"
         f"# Documentation of {site.title}\n\nThe documentation is at <{site.base_url}>. Answer from its pages and "
         f"not from memory. Name the address of each page that you rely on. If no page says it, say so.\n\n{body}"

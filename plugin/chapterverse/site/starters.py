@@ -22,10 +22,10 @@ from chapterverse.store import Snapshot, open_store
 from chapterverse.text.lexical import primary_subtag, query_vector, question_words
 from chapterverse.text.stopwords import STOP_WORDS
 
-FILE = "starters.js"
+STARTERS_FILE = "starters.js"
 #: Names the file to the widget, relative to the folder of its other files; that of a build is one deeper.
-PATH = f"{FOLDER}/{FILE}"
-OPTION, BUILD_OPTION = {"starters_file": f"../{FILE}"}, {"starters_file": f"../../{FILE}"}
+PATH = f"{FOLDER}/{STARTERS_FILE}"
+OPTION, BUILD_OPTION = {"starters_file": f"../{STARTERS_FILE}"}, {"starters_file": f"../../{STARTERS_FILE}"}
 
 #: Questions of a language, and the pages that are read for them, each of which may cost a search.
 _QUESTIONS, _PAGES = 3, 16

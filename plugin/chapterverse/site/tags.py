@@ -13,7 +13,7 @@ from itertools import islice
 
 from chapterverse.readers.html.tokenizer import (
     END,
-    HEAD,
+    HEAD_ELEMENTS,
     RAW,
     START,
     TOKEN,
@@ -24,7 +24,7 @@ from chapterverse.readers.html.tokenizer import (
 )
 
 #: Marks a tag that `inject` wrote and may replace.
-MARK = "data-chapterverse"
+TAG_MARK = "data-chapterverse"
 
 _LAUNCHER = re.compile(r"(?:^|/)launcher\.js$")
 #: Paths of the widget: from the plugin and `inject`, the API, and `chapterverse widget`.
@@ -119,7 +119,7 @@ def plain_tag(src: str) -> str:
 
 def _tag_for(src: str) -> str:
     """Return the tag that `inject` writes."""
-    return f'<script type="module" src="{html.escape(src)}" {MARK}></script>'
+    return f'<script type="module" src="{html.escape(src)}" {TAG_MARK}></script>'
 
 
 def _launcher(page: str, start: int, text_start: int, raw: str, after: int) -> Iterator[Launcher]:
@@ -129,8 +129,8 @@ def _launcher(page: str, start: int, text_start: int, raw: str, after: int) -> I
     src = attributes.get("src", "").strip()
     src = re.split("[?#]", src, maxsplit=1)[0]
     if src:
-        if _LAUNCHER.search(src) and (_OURS.search(src) or MARK in attributes):
-            yield Launcher(src, MARK in attributes, module, start, after)
+        if _LAUNCHER.search(src) and (_OURS.search(src) or TAG_MARK in attributes):
+            yield Launcher(src, TAG_MARK in attributes, module, start, after)
     elif not _is_data(attributes.get("type", "")):
         imported = (address[1] for address in _IMPORTED.finditer(page, text_start, after))
         yield from (Launcher(a, False, True, start, after) for a in islice(filter(_OURS.search, imported), 1))
@@ -164,7 +164,7 @@ def tags(page: str) -> Iterator[tuple[int, int, str, str | None, int]]:
 
 def link_for(href: str) -> str:
     """Return the link as we write it."""
-    return f'<link rel="alternate" type="{_MARKDOWN}" href="{html.escape(href)}" {MARK}>'
+    return f'<link rel="alternate" type="{_MARKDOWN}" href="{html.escape(href)}" {TAG_MARK}>'
 
 
 def put_link(page: str, href: str) -> list[Edit]:
@@ -194,9 +194,9 @@ def _place(page: str) -> tuple[int | None, list[tuple[int, int]]]:
             attributes = parse_attributes(raw)
             rel, kind = attributes.get("rel", "").lower().split(), attributes.get("type", "").strip().lower()
             if "alternate" in rel and kind == _MARKDOWN:
-                if MARK not in attributes:
+                if TAG_MARK not in attributes:
                     return None, []
                 ours.append((start, end))
-        elif name not in HEAD:
+        elif name not in HEAD_ELEMENTS:
             return (start if name else None), ours
     return None, []

@@ -27,7 +27,7 @@ from chapterverse.project import make_folder
 from chapterverse.settings import Settings
 from chapterverse.store import files
 from chapterverse.store.heads import (
-    HEAD,
+    HEAD_FILE,
     check_next,
     folder_name,
     is_folder_name,
@@ -70,7 +70,7 @@ class EdgeStore:
         heads: list[Head] = []
         for folder in (version for site in _folders(self.root) for version in _folders(site)):
             with contextlib.suppress(IndexMissing):
-                heads.append(read_head(folder / HEAD)[0])
+                heads.append(read_head(folder / HEAD_FILE)[0])
         return sorted(heads, key=lambda h: h.scope)
 
     def head(self, scope: Scope) -> Head | None:
@@ -129,10 +129,10 @@ class EdgeStore:
 
     def unpublish(self, scope: Scope) -> None:
         folder = self._folder(scope)
-        if not (folder / HEAD).exists():
+        if not (folder / HEAD_FILE).exists():
             return
         with translating_write_errors(folder), _lock(folder / _LOCK, scope):
-            (folder / HEAD).unlink(missing_ok=True)
+            (folder / HEAD_FILE).unlink(missing_ok=True)
             files.sync_path(folder)
         self.sweep(scope)
 
@@ -142,7 +142,7 @@ class EdgeStore:
             return 0
         with translating_write_errors(folder), _lock(folder / _LOCK, scope):
             # `read_head` fails if the head is damaged, because it is then unknown which folders it reaches.
-            live = folder / (read_head(folder / HEAD)[1] if (folder / HEAD).exists() else "")
+            live = folder / (read_head(folder / HEAD_FILE)[1] if (folder / HEAD_FILE).exists() else "")
             return _clear(folder, lambda path, _: path != live)
 
     def _previous(self, scope: Scope) -> Shard | None:
@@ -153,7 +153,7 @@ class EdgeStore:
 
     def _live(self, scope: Scope) -> tuple[Head, str]:
         try:
-            return read_head(self._folder(scope) / HEAD)
+            return read_head(self._folder(scope) / HEAD_FILE)
         except IndexMissing:
             raise missing_error(scope) from None
 

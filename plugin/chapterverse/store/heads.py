@@ -20,7 +20,7 @@ from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMism
 from chapterverse.model import FORMAT, EmbedderCard, Head, Scope
 from chapterverse.text.json_text import parse_json
 
-HEAD = "head.json"
+HEAD_FILE = "head.json"
 _NEXT = "head.new"
 #: The folder of a site or version whose name is empty.
 _EMPTY_NAME = "@"
@@ -150,11 +150,11 @@ def write_head(folder: Path, head: Head, name: str) -> None:
         file.write(encode(head, folder=name))
         file.flush()
         os.fsync(file.fileno())
-    (folder / _NEXT).replace(folder / HEAD)
+    (folder / _NEXT).replace(folder / HEAD_FILE)
 
 
 def live_name(folder: Path) -> str:
     """Return the name of the live generation's folder; "" without a head, or with a damaged one."""
     with contextlib.suppress(IndexMissing, IndexCorrupt):
-        return read_head(folder / HEAD)[1]
+        return read_head(folder / HEAD_FILE)[1]
     return ""

@@ -20,7 +20,7 @@ from chapterverse.text.stopwords import STOP_WORDS
 #: The language of the entries.
 LANGUAGE = "en"
 #: Words of the longest expression, function words included.
-MAX_WORDS = 3
+MAX_EXPRESSION_WORDS = 3
 _FUNCTION_WORDS = STOP_WORDS[LANGUAGE]
 
 
@@ -44,7 +44,7 @@ def find_synonyms(text: str) -> Iterator[SynonymEntry]:
     """
     tokens, reached = list(lexical.stemmed_tokens(text, LANGUAGE)), 0
     for start in range(len(tokens)):
-        for end in range(min(start + MAX_WORDS, len(tokens)), max(start, reached), -1):
+        for end in range(min(start + MAX_EXPRESSION_WORDS, len(tokens)), max(start, reached), -1):
             words = tuple(word for word, _ in content(tokens[start:end]))
             if synonyms := _synonyms(key_of(tokens[start:end])):
                 yield SynonymEntry(words, tuple(synonyms.split(" ")))

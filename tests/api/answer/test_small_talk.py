@@ -51,4 +51,4 @@ def test_greetings_and_calls_for_help_open_a_conversation(message: str, *, opens
 
 
 def test_every_language_of_ours_has_small_talk() -> None:
-    assert set(_openings()) == set(_talk()) == set(phrases.LANGUAGES)
+    assert set(_openings()) == set(_talk()) == set(phrases.PHRASE_LANGUAGES)

@@ -17,8 +17,8 @@ from chapterverse.ledger import Ledger
 from chapterverse.settings import Settings
 from chapterverse_api.answer import response
 from chapterverse_api.answer.response import (
-    MAX_SECONDS,
     MAX_SUGGESTION_CHARS,
+    MAX_SUGGESTION_SECONDS,
     MAX_SUGGESTIONS,
     is_descriptive,
     plain_heading,
@@ -172,7 +172,7 @@ def test_nobody_waits_for_suggestions_of_a_slow_store(tmp_path: Path) -> None:
     with QdrantServer() as server:
         one, other = turns_on(server, tmp_path)
         assert len(suggest(one, {"1"})) > 1
-        server.before = lambda _: time.sleep(2 * MAX_SECONDS)
+        server.before = lambda _: time.sleep(2 * MAX_SUGGESTION_SECONDS)
         # The search that is under way when the time is over is the last.
         assert len(suggest(other, {"1"})) == 1
 

@@ -28,8 +28,8 @@ def test_a_provider_that_is_named_without_a_model_has_its_defaults_price() -> No
     named = prices(0.1, generator="cohere", reranker="cohere")
     assert named.generator == Price(2.5, 10)
     assert named.reranker == Price(search=2000)
-    assert prices(generator=f"cohere:{cohere.DEFAULT_MODEL}").generator == named.generator
-    assert prices(reranker=f"cohere:{cohere_reranker.DEFAULT_MODEL}").reranker == named.reranker
+    assert prices(generator=f"cohere:{cohere.DEFAULT_GENERATOR}").generator == named.generator
+    assert prices(reranker=f"cohere:{cohere_reranker.DEFAULT_RERANKER}").reranker == named.reranker
 
 
 def test_an_embedder_has_the_price_that_it_states_and_else_costs_something() -> None:

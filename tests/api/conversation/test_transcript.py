@@ -13,7 +13,7 @@ import pytest
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery, Message, Signature
-from chapterverse_api.conversation.transcript import LIFETIME_SECONDS, Signer, Transcript, signed_question, truncate
+from chapterverse_api.conversation.transcript import SIGNATURE_SECONDS, Signer, Transcript, signed_question, truncate
 
 NOW = 1_800_000_000.0
 KEY, OTHER = "0123456789abcdef" * 2, "fedcba9876543210" * 2
@@ -97,16 +97,16 @@ def test_what_is_not_signed_breaks_nothing() -> None:
 
 
 def test_a_mark_ends() -> None:
-    assert ours(A, now=NOW + LIFETIME_SECONDS - 1) == [1, 3, 5, 7, 9]
-    assert ours(A, now=NOW + LIFETIME_SECONDS) == []
+    assert ours(A, now=NOW + SIGNATURE_SECONDS - 1) == [1, 3, 5, 7, 9]
+    assert ours(A, now=NOW + SIGNATURE_SECONDS) == []
 
 
 def test_a_conversation_goes_on_when_its_beginning_has_ended() -> None:
-    later = NOW + LIFETIME_SECONDS - 10
+    later = NOW + SIGNATURE_SECONDS - 10
     mark = SIGNER.sign("f" * 32, SIGNER.read(A, now=later).tag, "q", "a", now=later)
     whole = [*A, Message(role="user", content="q"), Message(role="assistant", content="a", signature=mark)]
     assert ours(whole, now=later) == [1, 3, 5, 7, 9, 11]
-    assert ours(whole, now=NOW + LIFETIME_SECONDS) == [11]
+    assert ours(whole, now=NOW + SIGNATURE_SECONDS) == [11]
 
 
 def test_keys_are_rotated() -> None:

@@ -292,4 +292,4 @@ def test_it_takes_linear_time(unit: str) -> None:
 
 def test_no_persona_that_a_publisher_takes_is_cut() -> None:
     # Estimated by 3.5 bytes, a counted token of other scripts is more than one.
-    assert prompts.MAX_PERSONA_TOKENS >= 2 * persona_file.MAX_TOKENS
+    assert prompts.MAX_PERSONA_TOKENS >= 2 * persona_file.MAX_FILE_TOKENS

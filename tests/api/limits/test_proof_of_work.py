@@ -15,8 +15,8 @@ from api.scripted import Client, Scripted, error_of
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.ext.work.proof_of_work import (
+    CHALLENGE_SECONDS,
     ITERATIONS,
-    LIFETIME_SECONDS,
     ProofOfWork,
     WorkRequired,
     check_solution,
@@ -47,9 +47,9 @@ def answer() -> str:
 def test_work_that_was_done_counts_until_its_end(answer: str) -> None:
     done = check_solution(KEY, SITE, READER, answer, NOW)
     assert done is not None
-    assert (len(done.nonce), done.expiry) == (32, NOW + LIFETIME_SECONDS)
-    assert check_solution(KEY, SITE, READER, answer, NOW + LIFETIME_SECONDS - 1) == done
-    assert check_solution(KEY, SITE, READER, answer, NOW + LIFETIME_SECONDS) is None
+    assert (len(done.nonce), done.expiry) == (32, NOW + CHALLENGE_SECONDS)
+    assert check_solution(KEY, SITE, READER, answer, NOW + CHALLENGE_SECONDS - 1) == done
+    assert check_solution(KEY, SITE, READER, answer, NOW + CHALLENGE_SECONDS) is None
     # Nor one that our clock can't have made.
     assert check_solution(KEY, SITE, READER, answer, NOW - 1) is None
 
@@ -147,7 +147,7 @@ def _forged(given: str, other: str, choose: random.Random) -> str:
         return ".".join([*fields[:at], other.split(".")[at], *fields[at + 1 :]])
     if kind == 2:
         # It ends later, up to the latest that would be believed.
-        fields[1] = str(int(fields[1]) - choose.randrange(1, LIFETIME_SECONDS))
+        fields[1] = str(int(fields[1]) - choose.randrange(1, CHALLENGE_SECONDS))
         return ".".join(fields)
     fields[2], fields[3] = (f"{choose.getrandbits(4 * size):0{size}x}" for size in (32, 64))
     return ".".join(fields)

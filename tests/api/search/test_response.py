@@ -6,7 +6,7 @@ import pytest
 
 from api import quill
 from chapterverse_api.contract import RetrievalRequest
-from chapterverse_api.search.ranking import WEIGHTS
+from chapterverse_api.search.ranking import RANK_WEIGHTS
 from chapterverse_api.service import Service
 
 QUESTION = "How do I clear the cache?"
@@ -24,7 +24,7 @@ def test_retrieve_returns_chunks_with_their_parts(service: Service) -> None:
     assert best.heading_path == ["Caching", "Clearing the cache"]
     assert best.url == f"{quill.BASE}cache/#clearing-the-cache"
     assert best.score > 0.9
-    assert {"rank", "fused", "lexical", "dense", *WEIGHTS} == set(best.components)
+    assert {"rank", "fused", "lexical", "dense", *RANK_WEIGHTS} == set(best.components)
     assert list(found.retrieval_stats.timings) == ["search", "rank", "weigh"]
     assert len(found.retrieved_chunks) == 2
     assert found.retrieval_stats.total_candidates > 2

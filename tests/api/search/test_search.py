@@ -13,7 +13,7 @@ from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, only_scope, open_store
 from chapterverse_api.budget.daily_budget import BudgetSpent
 from chapterverse_api.index.addresses import page_of
-from chapterverse_api.search.ranking import WEIGHTS
+from chapterverse_api.search.ranking import RANK_WEIGHTS
 from chapterverse_api.search.results import Retrieval
 from chapterverse_api.search.search import HYBRID_ALGORITHM, LEXICAL_ALGORITHM, SearchRequest, rerank, retrieve
 
@@ -53,11 +53,11 @@ def test_scores_fall_and_are_made_of_their_parts(dense: Snapshot) -> None:
     scores = [c.score for c in found.candidates]
     assert scores == sorted(scores, reverse=True)
     weight = dense.head.fusion_weight
-    most = 1 + sum(w for w in WEIGHTS.values() if w > 0)
+    most = 1 + sum(w for w in RANK_WEIGHTS.values() if w > 0)
     for c in found.candidates:
         fused = (1 - weight) * c.components["lexical"] + weight * c.components["dense"]
         assert c.components["fused"] == pytest.approx(fused)
-        value = max(0.0, fused + sum(w * c.components[name] for name, w in WEIGHTS.items()))
+        value = max(0.0, fused + sum(w * c.components[name] for name, w in RANK_WEIGHTS.items()))
         assert c.score == pytest.approx(value / most)
         assert 0 <= c.evidence <= 1
     assert found.candidates[0].components["lexical"] == 1.0
@@ -240,7 +240,7 @@ def test_every_component_is_within_its_range(dense: Snapshot) -> None:
     for candidate in found.candidates:
         parts = dict(candidate.components)
         assert -1 <= parts.pop("cosine", 0.0) <= 1.000001
-        assert set(parts) == {"lexical", "dense", "fused", *WEIGHTS}
+        assert set(parts) == {"lexical", "dense", "fused", *RANK_WEIGHTS}
         assert all(0 <= value <= 1 for value in parts.values())
         assert 0 <= candidate.score <= 1
     assert all(seconds >= 0 for seconds in found.timings.values())

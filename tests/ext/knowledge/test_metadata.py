@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import InputError
-from chapterverse.ext.knowledge.metadata import MODELS, get_schemas, validate_metadata
+from chapterverse.ext.knowledge.metadata import METADATA_BY_TYPE, get_schemas, validate_metadata
 from chapterverse.model import DOCUMENT_TYPES
 
 COMMON = {"type", "timestamp", "source", "scope"}
@@ -15,7 +15,7 @@ COMMON = {"type", "timestamp", "source", "scope"}
 
 def test_every_type_has_its_fields() -> None:
     schemas = get_schemas()
-    assert tuple(schemas) == tuple(MODELS) == DOCUMENT_TYPES
+    assert tuple(schemas) == tuple(METADATA_BY_TYPE) == DOCUMENT_TYPES
     fields = {name: set(schema["fields"]) - COMMON for name, schema in schemas.items()}
     assert {"version", "topic"} <= fields["persona"]
     assert {"topic", "_specialist_name", "_version"} <= fields["faq"]

@@ -16,7 +16,7 @@ from chapterverse.cli import app
 from chapterverse.embedding import Embedder
 from chapterverse.errors import ConfigurationError, InputError, UnreadablePage, UnsafePath
 from chapterverse.ext.knowledge.persona import from_text, persona_of, to_text
-from chapterverse.ext.knowledge.persona_file import MAX_TOKENS, read_persona
+from chapterverse.ext.knowledge.persona_file import MAX_FILE_TOKENS, read_persona
 from chapterverse.ext.knowledge.persona_lookup import find_persona, no_pages, persona_path, persona_source
 from chapterverse.ext.sources.markdown_folder import read_markdown_folder
 from chapterverse.ext.transfer import export_file, maintenance
@@ -125,7 +125,7 @@ def test_what_a_file_can_not_say(said: bytes, told: str, tmp_path: Path) -> None
 
 
 def test_the_longest_persona_is_one_chunk_whatever_the_model_takes(tmp_path: Path) -> None:
-    said = " ".join(["word"] * (MAX_TOKENS - 20))
+    said = " ".join(["word"] * (MAX_FILE_TOKENS - 20))
     embedder = quill.Terms()
     embedder.card = replace(embedder.card, limit=64)
     index(tmp_path, said, embedder)

@@ -15,7 +15,7 @@ from contextlib import closing
 from typing import Any
 
 from chapterverse.errors import TextRejected
-from chapterverse.ext.bedrock.runtime import ERRORS, Runtime
+from chapterverse.ext.bedrock.runtime import BEDROCK_ERRORS, Runtime
 from chapterverse.ext.net.model_errors import no_reply_error
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import TOTAL_SECONDS
@@ -142,7 +142,7 @@ class BedrockGenerator:
             if has_events:
                 raise no_reply_error("Bedrock") from None
             raise
-        is_cut = ERRORS.check_ending(reason, is_ended=True)
+        is_cut = BEDROCK_ERRORS.check_ending(reason, is_ended=True)
         yield from calls.calls
         return is_cut
 
@@ -160,7 +160,9 @@ def _read_reply(reply: Any) -> ModelText:
     content = _child(_child(reply, "output"), "message").get("content")
     text = "".join(map(_text, content)) if isinstance(content, list) else ""
     yield text
-    return ERRORS.check_ending(reply.get("stopReason") if isinstance(reply, dict) else None, is_ended=bool(text))
+    return BEDROCK_ERRORS.check_ending(
+        reply.get("stopReason") if isinstance(reply, dict) else None, is_ended=bool(text)
+    )
 
 
 def _child(value: Any, name: str) -> dict[str, Any]:

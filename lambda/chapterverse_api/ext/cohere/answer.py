@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from chapterverse.ext.cohere.service import ERRORS
+from chapterverse.ext.cohere.service import COHERE_ERRORS
 from chapterverse.ext.net import Event
 from chapterverse.ext.net.model_errors import no_reply_error
 from chapterverse.text.sentences import SentenceReader
 from chapterverse.text.utf8 import SURROGATE
 from chapterverse_api.draft.draft import MAX_ANSWER_CHARS, Span, length_error, silence_error
-from chapterverse_api.draft.requests import MAX_TOKENS, ToolCall, Usage
+from chapterverse_api.draft.requests import MAX_COUNTED_TOKENS, ToolCall, Usage
 from chapterverse_api.draft.tool_calls import CallReader
 
 #: A phrase of an answer of 600 tokens is cited once, from a handful of documents.
@@ -70,10 +70,10 @@ class CohereAnswer:
         Raises:
             ProviderError: it is no event of Cohere's, or reports that the answer failed.
         """
-        document = _to_mapping(ERRORS.parse_event(event))
+        document = _to_mapping(COHERE_ERRORS.parse_event(event))
         kind, delta = document.get("type") or event.name, _to_mapping(document.get("delta"))
         if delta.get("error") is not None:
-            raise ERRORS.error_in_reply(delta)
+            raise COHERE_ERRORS.error_in_reply(delta)
         message = _to_mapping(delta.get("message"))
         if kind in ("content-start", "content-delta"):
             self._read_text(document.get("index"), _to_mapping(message.get("content")))
@@ -85,7 +85,7 @@ class CohereAnswer:
         elif kind in ("tool-call-start", "tool-call-delta"):
             self._tools.read(message.get("tool_calls"))
         elif kind == "message-end":
-            self._is_cut = ERRORS.check_ending(delta.get("finish_reason"), is_ended=True)
+            self._is_cut = COHERE_ERRORS.check_ending(delta.get("finish_reason"), is_ended=True)
             billed = _to_mapping(_to_mapping(delta.get("usage")).get("billed_units"))
             self.usage = Usage(_count(billed.get("input_tokens")), _count(billed.get("output_tokens")))
             self.is_over = True
@@ -97,7 +97,7 @@ class CohereAnswer:
             ProviderError: the stream ended before the answer did, or held no text.
         """
         if not self.is_over:
-            raise ERRORS.broken_error()
+            raise COHERE_ERRORS.broken_error()
         if not self._sentences.text.strip() and not self._tools.calls:
             raise silence_error(self._is_cut)
         yield from self._spans(len(self._sentences.text))
@@ -178,7 +178,7 @@ def read_reply_text(body: Any) -> str:
     content = _to_mapping(body.get("message")).get("content")
     parts = [p for p in content if isinstance(p, dict)] if isinstance(content, list) else []
     text = "".join(p["text"] for p in parts if p.get("type") == "text" and isinstance(p.get("text"), str))
-    is_cut = ERRORS.check_ending(body.get("finish_reason"), is_ended=bool(text))
+    is_cut = COHERE_ERRORS.check_ending(body.get("finish_reason"), is_ended=bool(text))
     if not text.strip():
         raise silence_error(is_cut)
     return _replace_surrogates(text)
@@ -190,7 +190,7 @@ def _to_mapping(value: Any) -> Mapping[str, Any]:
 
 def _count(value: Any) -> float:
     """Return a number of tokens; 0 for an invalid one."""
-    return value if isinstance(value, int | float) and 0 <= value < MAX_TOKENS else 0.0
+    return value if isinstance(value, int | float) and 0 <= value < MAX_COUNTED_TOKENS else 0.0
 
 
 def _key(index: Any) -> int | None:

@@ -30,7 +30,7 @@ from chapterverse_api.draft.requests import (
 )
 from chapterverse_api.ext.cohere.answer import CohereAnswer, read_reply_text
 
-DEFAULT_MODEL = "command-a-03-2025"
+DEFAULT_GENERATOR = "command-a-03-2025"
 
 _PATH = "/v2/chat"
 _CONNECT_SECONDS = 1.5
@@ -66,7 +66,7 @@ class CohereGenerator:
         """
         url, key = access(settings, "generator")
         headers = bearer(key, "COHERE_API_KEY")
-        return cls(model or DEFAULT_MODEL, JsonClient(url, headers, connect_seconds=_CONNECT_SECONDS, billed=True))
+        return cls(model or DEFAULT_GENERATOR, JsonClient(url, headers, connect_seconds=_CONNECT_SECONDS, billed=True))
 
     @property
     def name(self) -> str:

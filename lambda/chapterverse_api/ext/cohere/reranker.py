@@ -14,7 +14,7 @@ from chapterverse.ext.net import JsonClient, bearer
 from chapterverse.settings import Settings
 from chapterverse_api.search.rerankers import read_scores, score_texts
 
-DEFAULT_MODEL = "rerank-v3.5"
+DEFAULT_RERANKER = "rerank-v3.5"
 
 #: Seconds to reach Cohere, and for one request in all, its second try included: the order without it is good too.
 _CONNECT_SECONDS = 1.5
@@ -41,7 +41,7 @@ class CohereReranker:
         url, key = access(settings, "reranker")
         headers = bearer(key, "COHERE_API_KEY")
         rest = JsonClient(url, headers, connect_seconds=_CONNECT_SECONDS, total_seconds=_TOTAL_SECONDS, billed=True)
-        return cls(model or DEFAULT_MODEL, rest)
+        return cls(model or DEFAULT_RERANKER, rest)
 
     @property
     def name(self) -> str:

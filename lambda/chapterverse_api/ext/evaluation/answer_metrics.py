@@ -43,7 +43,7 @@ _QUOTES_WHOLE, _QUOTES_ONCE = "quotes.whole", "quotes.once"
 REFUSED, ANSWERED = "refused@unanswerable", "answered@answerable"
 
 #: Every figure of answers that may have a bar.
-NAMES = (
+ANSWER_METRICS = (
     VALIDITY, PRECISION, RECALL, NUGGETS, _CITED_PAGE, _CITED_SECTION, _BEGINS, KEY, _KEY_FIRST, _KEY_MARKED,
     _QUOTES_WHOLE, _QUOTES_ONCE, REFUSED, ANSWERED,
 )  # fmt: skip

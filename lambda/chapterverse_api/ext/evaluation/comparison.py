@@ -16,7 +16,7 @@ from typing import Any
 
 from chapterverse.progress import Progress
 from chapterverse_api.ext.evaluation import answer_metrics, metrics
-from chapterverse_api.ext.evaluation.mutations import KINDS
+from chapterverse_api.ext.evaluation.mutations import MUTATIONS
 from chapterverse_api.ext.evaluation.questions import QuestionRow
 from chapterverse_api.ext.evaluation.runs import QuestionResult, Run
 
@@ -28,8 +28,8 @@ _SEED = 0
 _RESAMPLES_PER_REPORT = 500
 #: Tolerance for rounding in a mean of floats.
 _HAIR = 1e-9
-_OF_ANSWERS = (*answer_metrics.NAMES, *map(answer_metrics.figure_of, KINDS))
-_NAMES = (*metrics.NAMES, *_OF_ANSWERS)
+_OF_ANSWERS = (*answer_metrics.ANSWER_METRICS, *map(answer_metrics.figure_of, MUTATIONS))
+_NAMES = (*metrics.METRICS, *_OF_ANSWERS)
 _FIGURE_BY_SPELLING = {name: name for name in _NAMES} | {f"anchor.{name}": name for name in metrics.RANKED}
 _DIGITS = 6
 
@@ -254,7 +254,7 @@ def _changes(pairs: Sequence[tuple[QuestionResult, QuestionResult]], report: Pro
         return []
     now = [row.figures for row, _ in pairs]
     before = [row.figures for _, row in pairs]
-    names = [name for name in metrics.NAMES if name in now[0]]
+    names = [name for name in metrics.METRICS if name in now[0]]
     differences = [[a[name] - b[name] for name in names] for a, b in zip(now, before, strict=True)]
     return [
         Change(name, _mean(before, name), _mean(now, name), interval, len(pairs))
@@ -266,7 +266,7 @@ def _of_answers(pairs: Sequence[tuple[QuestionResult, QuestionResult]], report: 
     """Return the changes of the answers' figures, each over the questions that define it in both runs."""
     figures = [(now.answer_figures, before.answer_figures) for now, before in pairs]
     changes = []
-    for name in answer_metrics.NAMES:
+    for name in answer_metrics.ANSWER_METRICS:
         defined = [(now, before) for now, before in figures if name in now and name in before]
         if defined:
             (interval,) = intervals([[now[name] - before[name]] for now, before in defined], report)

@@ -25,7 +25,7 @@ from chapterverse_api.ext.evaluation.answer_metrics import AnswerResult, Citatio
 from chapterverse_api.ext.evaluation.comparison import Bar, compare_runs, describe_missed, read_bar, shares
 from chapterverse_api.ext.evaluation.eval_command import check_outputs
 from chapterverse_api.ext.evaluation.metrics import DEPTH
-from chapterverse_api.ext.evaluation.mutations import KINDS, mutations
+from chapterverse_api.ext.evaluation.mutations import MUTATIONS, mutations
 from chapterverse_api.ext.evaluation.places import (
     ExpectedPlace,
     SitePlaces,
@@ -283,7 +283,7 @@ def _test_check(
         report("Testing the verifier", at, len(mutated))
         stands += session.holds([claim for _, claim in mutated[at : at + _CLAIMS_PER_CALL]])
     report("Testing the verifier", len(mutated), len(mutated))
-    rejected: dict[str, list[bool]] = {kind: [] for kind in KINDS}
+    rejected: dict[str, list[bool]] = {kind: [] for kind in MUTATIONS}
     for (kind, _), supported in zip(mutated, stands, strict=True):
         rejected[kind].append(not supported)
     return {kind: MutationCounts(len(outcomes), sum(outcomes)) for kind, outcomes in rejected.items() if outcomes}

@@ -29,7 +29,7 @@ Ranks: TypeAlias = Sequence[Rank]
 #: Results that the figures look at.
 DEPTH = 10
 #: Prefix of a figure that counts pages instead of sections.
-PAGE = "page."
+PAGE_PREFIX = "page."
 #: Share of the unanswerable questions that were refused, and of the answerable ones that were not.
 REFUSED, ANSWERED = "refused", "answered"
 _BINS = 10
@@ -75,14 +75,14 @@ RANKED: Mapping[str, Callable[[Ranks], float]] = {
     "ndcg@10": ndcg,
 }
 #: Every retrieval figure that may have a bar; higher is better.
-NAMES = (*RANKED, *(PAGE + name for name in RANKED), REFUSED, ANSWERED)
+METRICS = (*RANKED, *(PAGE_PREFIX + name for name in RANKED), REFUSED, ANSWERED)
 
 
 def of_ranks(anchor: Ranks, page: Ranks) -> dict[str, float]:
     """Return the figures of one answerable question, from the ranks of its sections and of its pages."""
     return {
         **{name: measure(anchor) for name, measure in RANKED.items()},
-        **{PAGE + name: measure(page) for name, measure in RANKED.items()},
+        **{PAGE_PREFIX + name: measure(page) for name, measure in RANKED.items()},
     }
 
 

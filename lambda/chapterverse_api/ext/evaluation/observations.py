@@ -48,7 +48,7 @@ _Bag: TypeAlias = list[tuple[float, ...]]
 #: Least number of questions of each kind: two for each of five folds.
 _MIN_QUESTIONS = 10
 #: Tried weights of the embedder in the fusion.
-WEIGHTS = tuple(i / 10 for i in range(11))
+TRIED_WEIGHTS = tuple(i / 10 for i in range(11))
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ def calibrate(
     """
     snapshot: Snapshot = session.snapshot()
     head = snapshot.head
-    weights = WEIGHTS if head.embedder.size else ()
+    weights = TRIED_WEIGHTS if head.embedder.size else ()
     site = SitePlaces((head.base_url, settings.base_url))
     observed = []
     for done, row in enumerate(rows):

@@ -17,10 +17,10 @@ from chapterverse_api.contract import AnswerStatus
 from chapterverse_api.ext.evaluation import answer_metrics, metrics
 from chapterverse_api.ext.evaluation.answer_metrics import AnswerResult, MutationCounts
 from chapterverse_api.ext.evaluation.metrics import AnswerOutcome
-from chapterverse_api.ext.evaluation.mutations import KINDS
+from chapterverse_api.ext.evaluation.mutations import MUTATIONS
 
 #: Version of the JSON form; a higher one was saved by a newer release and is rejected.
-FORMAT = 1
+RUNS_FORMAT = 1
 _DIGITS = 6
 
 
@@ -136,7 +136,7 @@ class Run:
     created_at: str
     rows: Annotated[tuple[QuestionResult, ...], Field(min_length=1)]
     warnings: tuple[str, ...] = ()
-    format: int = FORMAT
+    format: int = RUNS_FORMAT
     generator: str | None = None
     caught: dict[str, MutationCounts] = field(default_factory=dict)
     interrupted: bool = False
@@ -165,9 +165,10 @@ class Run:
         if self.generator is None:
             return {}
         mutation_shares = {
-            answer_metrics.figure_of(kind): self.caught[kind].share if kind in self.caught else None for kind in KINDS
+            answer_metrics.figure_of(kind): self.caught[kind].share if kind in self.caught else None
+            for kind in MUTATIONS
         }
-        return {**_means(answer_metrics.NAMES, [row.answer_figures for row in self.rows]), **mutation_shares}
+        return {**_means(answer_metrics.ANSWER_METRICS, [row.answer_figures for row in self.rows]), **mutation_shares}
 
     @property
     def measured(self) -> dict[str, float | None]:
@@ -221,7 +222,7 @@ class Run:
 
 def averages(rows: Sequence[QuestionResult]) -> dict[str, float | None]:
     """Return every figure by name averaged over some rows, None if no row defines it."""
-    return _means(metrics.NAMES, [row.figures for row in rows])
+    return _means(metrics.METRICS, [row.figures for row in rows])
 
 
 def read_run(file: Path) -> Run:
@@ -235,7 +236,7 @@ def read_run(file: Path) -> Run:
     except ValueError:
         raise InputError(f"{file} is no run: name a file that `chapterverse eval --run` wrote.") from None
     saved = document.get("format") if isinstance(document, dict) else None
-    if isinstance(saved, int) and saved > FORMAT:
+    if isinstance(saved, int) and saved > RUNS_FORMAT:
         raise InputError(f"{file} was saved by a newer release: upgrade chapterverse.")
     try:
         return _adapter().validate_python(document)

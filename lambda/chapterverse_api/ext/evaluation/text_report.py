@@ -54,7 +54,7 @@ def _figures(run: Run) -> Iterator[str]:
     if run.answerable:
         yield f"{'':10} {'section':>7} {'page':>7}"
         for name in metrics.RANKED:
-            yield f"{name:10} {in_digits(figures[name]):>7} {in_digits(figures[metrics.PAGE + name]):>7}"
+            yield f"{name:10} {in_digits(figures[name]):>7} {in_digits(figures[metrics.PAGE_PREFIX + name]):>7}"
     refused = sum(row.refused for row in run.unanswerable)
     answered = len(run.answerable) - len(run.false_refusals)
     yield f"{'refused':10} {in_digits(figures[metrics.REFUSED]):>7}   {refused} of {len(run.unanswerable)} unanswerable"

@@ -25,7 +25,7 @@ from chapterverse_api.rejections import Rejection
 #: The header of a rejection with a challenge, and of the request with its solution.
 _HEADER = "x-work"
 #: Seconds for which a challenge may be solved.
-LIFETIME_SECONDS = 300
+CHALLENGE_SECONDS = 300
 #: Iterations of PBKDF2 for one try, as the widget's work.js has it.
 ITERATIONS = 5000
 
@@ -97,7 +97,7 @@ def make_challenge(key: bytes, site: str, client: str, now: float) -> str:
         client: the hash by which it is counted.
         now: seconds since the epoch.
     """
-    expiry, nonce = int(now) + LIFETIME_SECONDS, secrets.token_hex(16)
+    expiry, nonce = int(now) + CHALLENGE_SECONDS, secrets.token_hex(16)
     return f"v1.{expiry}.{nonce}.{_mac(key, site, client, str(expiry), nonce)}"
 
 
@@ -107,7 +107,7 @@ def check_solution(key: bytes, site: str, client: str, solution: str, now: float
     if match is None:
         return None
     text, expiry, nonce, mac, number = match.groups()
-    if not now < int(expiry) <= now + LIFETIME_SECONDS:
+    if not now < int(expiry) <= now + CHALLENGE_SECONDS:
         return None
     if not hmac.compare_digest(mac, _mac(key, site, client, expiry, nonce)):
         return None

@@ -25,7 +25,7 @@ _BUILD_SECONDS = (3.0, 60.0)
 _QUESTION_SECONDS = (1.5, 3.0)
 
 #: Prices as Amazon listed them in 2025 for its first regions: good for an estimate and no more.
-MODELS = {
+BEDROCK_EMBEDDERS = {
     "cohere.embed-english-v3": EmbeddingModel(1024, 512, 0.10, characters=2048),
     "cohere.embed-multilingual-v3": EmbeddingModel(1024, 512, 0.10, characters=2048),
     "cohere.embed-v4:0": EmbeddingModel(1536, 128_000, 0.12, sizes=(256, 512, 1024, 1536)),
@@ -55,7 +55,7 @@ class BedrockEmbedder:
             ConfigurationError: boto3 is not installed, the model is unknown, or there is no usable AWS configuration.
         """
         geography, name = profile(model)
-        choice = ModelChoice.of(name, MODELS, "Bedrock")
+        choice = ModelChoice.of(name, BEDROCK_EMBEDDERS, "Bedrock")
         runtime = Runtime.open("embedder")
         return cls(choice, geography, runtime, runtime.client(*_QUESTION_SECONDS))
 

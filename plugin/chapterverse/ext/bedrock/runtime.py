@@ -32,7 +32,7 @@ _USAGE_SECONDS = 1.0
 _PROFILE = re.compile(r"(?P<geography>[a-z][a-z-]*\.)?(?P<model>cohere\..*)")
 
 #: How replies of its models end, and errors that name no code. The key is that of boto3's configuration.
-ERRORS = ServiceErrors("Bedrock", "AWS_PROFILE", "the region")
+BEDROCK_ERRORS = ServiceErrors("Bedrock", "AWS_PROFILE", "the region")
 
 #: Messages with what the operator can do, by the service's code of the error.
 _REASONS = {
@@ -348,8 +348,8 @@ def _failure(response: Any, reasons: Mapping[str, str]) -> ProviderError:
     code = code[:1].upper() + code[1:]
     meta = response.get("ResponseMetadata", {})
     status = int(meta.get("HTTPStatusCode", 0))
-    if code == "ValidationException" and ERRORS.cause(400, response) == "too_long":
-        failure = ERRORS.error(400, response)
+    if code == "ValidationException" and BEDROCK_ERRORS.cause(400, response) == "too_long":
+        failure = BEDROCK_ERRORS.error(400, response)
     else:
         failure = _error_of_code(code, status, reasons, meta)
     # Inside a stream there is no status, and the events before the error are billed.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import httpx
     from cohere import ClientV2
 
-DEFAULT_MODEL = "embed-english-v3.0"
+DEFAULT_EMBEDDER = "embed-english-v3.0"
 
 #: Inputs that any key may send in a minute. A second more, as requests don't all travel equally fast.
 _INPUTS = 2000
@@ -40,7 +40,7 @@ _BUILD_SECONDS = 60.0
 _V5 = (256, 512, 768, 1024, 1536, 2048)
 
 #: Prices are listings of November 2026 by others than Cohere, good for an estimate and no more.
-MODELS = {
+COHERE_EMBEDDERS = {
     "embed-english-v3.0": EmbeddingModel(1024, 512, 0.10),
     "embed-multilingual-v3.0": EmbeddingModel(1024, 512, 0.10),
     "embed-english-light-v3.0": EmbeddingModel(384, 512),
@@ -74,7 +74,7 @@ class CohereEmbedder:
         Raises:
             ConfigurationError: the model is unknown, the key is missing or malformed, or the address is.
         """
-        choice = ModelChoice.of(model or DEFAULT_MODEL, MODELS, "Cohere")
+        choice = ModelChoice.of(model or DEFAULT_EMBEDDER, COHERE_EMBEDDERS, "Cohere")
         url, key = access(settings, "embedder")
         return cls(choice, key, url, JsonClient(url, bearer(key, "COHERE_API_KEY"), billed=True))
 

@@ -15,7 +15,7 @@ from chapterverse.ext.net.retry import BusyError
 from chapterverse.settings import Settings
 
 #: The errors of all its endpoints.
-ERRORS = ServiceErrors("Cohere", "COHERE_API_KEY", "CHAPTERVERSE_COHERE_URL")
+COHERE_ERRORS = ServiceErrors("Cohere", "COHERE_API_KEY", "CHAPTERVERSE_COHERE_URL")
 
 #: Headers with the limits of a trial key: calls in a month, and in a minute.
 _LIMIT_HEADERS = ("x-endpoint-monthly-call-limit", "x-trial-endpoint-call-limit")
@@ -57,7 +57,7 @@ class CohereErrors:
             failure = self._trial_error(text, headers)
             failure.unbilled = is_unbilled(status)
             return failure
-        return ERRORS.error(status, body, asked_pause(headers))
+        return COHERE_ERRORS.error(status, body, asked_pause(headers))
 
     def _trial_error(self, text: str, headers: Mapping[str, str]) -> ProviderError:
         month, minute = (f"{self.trial[name]} calls" if name in self.trial else "calls" for name in _LIMIT_HEADERS)

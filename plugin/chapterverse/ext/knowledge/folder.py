@@ -21,7 +21,7 @@ from chapterverse.settings import Settings
 if TYPE_CHECKING:
     from chapterverse.readers.folder import Listing
 
-KINDS = (PERSONA, FAQ, MEMORY)
+FILE_TYPES = (PERSONA, FAQ, MEMORY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _folder(setting: str, docs: Path | None) -> Path | None:
             raise ConfigurationError(f"There is no folder {setting} with knowledge: name one that is there, or none.")
         return Path(setting)
     folder = docs / FOLDER if docs else None
-    return folder if folder and any(os.path.lexists(folder / kind) for kind in KINDS) else None
+    return folder if folder and any(os.path.lexists(folder / kind) for kind in FILE_TYPES) else None
 
 
 def _files(folder: Path, kind: str) -> list[str]:

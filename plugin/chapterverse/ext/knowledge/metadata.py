@@ -160,7 +160,7 @@ class SummaryMetadata(Metadata):
         return self
 
 
-MODELS: Mapping[str, type[Metadata]] = {
+METADATA_BY_TYPE: Mapping[str, type[Metadata]] = {
     "page": PageMetadata,
     "persona": PersonaMetadata,
     "faq": FaqMetadata,
@@ -184,7 +184,7 @@ def validate_metadata(kind: str, mapping: Mapping[Any, Any], place: str = "") ->
         InputError: the type is unknown, or a field is unknown, missing or invalid; the message names place, field and
             allowed values.
     """
-    model = MODELS.get(kind)
+    model = METADATA_BY_TYPE.get(kind)
     where = f"{place}: " if place else ""
     if model is None:
         raise InputError(f"{where}type must be one of {', '.join(DOCUMENT_TYPES)}.", field="type")
@@ -208,7 +208,8 @@ def validate_chunk(chunk: Chunk, place: str) -> None:
         raise InputError(f"{place}: type must be one of {', '.join(INDEX_TYPES)}.", field="type")
     validate_metadata(MEMORY, {"importance": chunk.importance}, place)
     values = {
-        field.alias or name: getattr(chunk, name, None) for name, field in MODELS[chunk.type].model_fields.items()
+        field.alias or name: getattr(chunk, name, None)
+        for name, field in METADATA_BY_TYPE[chunk.type].model_fields.items()
     }
     # A persona and a canonical line leave fields empty; a chunk's language and version may be private.
     unstated = {name for name, value in values.items() if value in ("", None)} | {"language", "version"}
@@ -218,7 +219,7 @@ def validate_chunk(chunk: Chunk, place: str) -> None:
 @functools.cache
 def get_schema(kind: str) -> dict[str, Any]:
     """Return one type's JSON Schema, its fields and those that a document must state. Raises KeyError."""
-    schema = MODELS[kind].model_json_schema(by_alias=True)
+    schema = METADATA_BY_TYPE[kind].model_json_schema(by_alias=True)
     return {
         "document_type": kind,
         "schema": schema,

@@ -20,7 +20,7 @@ from chapterverse.readers.site_pages import require_unchanged
 from chapterverse.text import tokens
 
 #: Most cl100k tokens, because it is sent with every question.
-MAX_TOKENS = 400
+MAX_FILE_TOKENS = 400
 #: A file of more bytes certainly has more tokens.
 _MAX_BYTES = 100_000
 #: Most characters of a name.
@@ -73,13 +73,15 @@ def read_persona(name: str, content: bytes) -> tuple[Persona, PersonaMetadata]:
     about: PersonaMetadata = validate_metadata(PERSONA, other_fields, name)
     if persona == Persona():
         raise UnreadablePage(f"{name} says nothing: write how the chat shall speak, or remove the file.")
-    if not tokens.fits(to_text(persona), MAX_TOKENS):
+    if not tokens.fits(to_text(persona), MAX_FILE_TOKENS):
         raise _too_long(name)
     return persona, about
 
 
 def _too_long(file: str) -> UnreadablePage:
-    return UnreadablePage(f"{file} is longer than {MAX_TOKENS} tokens and is sent with every question: shorten it.")
+    return UnreadablePage(
+        f"{file} is longer than {MAX_FILE_TOKENS} tokens and is sent with every question: shorten it."
+    )
 
 
 def _without_comments(text: str) -> str:

@@ -26,7 +26,7 @@ from chapterverse.ext.net.stream import Closing, Stream
 #: Seconds to reach the server.
 CONNECT_SECONDS = 3.0
 #: Seconds for one request: every try, the pauses between them and the reply.
-TOTAL_SECONDS = 10.0
+_REQUEST_SECONDS = 10.0
 TRIES = 2
 
 #: Pauses of at most a second, because a reader is waiting.
@@ -86,7 +86,7 @@ class JsonClient:
         headers: Mapping[str, str],
         *,
         connect_seconds: float = CONNECT_SECONDS,
-        total_seconds: float = TOTAL_SECONDS,
+        total_seconds: float = _REQUEST_SECONDS,
         tries: int = TRIES,
         billed: bool = False,
     ) -> None:

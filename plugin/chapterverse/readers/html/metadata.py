@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from chapterverse.model import stated_date
 from chapterverse.readers.html.content_root import find_content
 from chapterverse.readers.html.page_mark import PageMark, find_marked_content, is_source_path
-from chapterverse.readers.html.tokenizer import HEAD, after_raw, parse_attributes, start_tags
+from chapterverse.readers.html.tokenizer import HEAD_ELEMENTS, after_raw, parse_attributes, start_tags
 from chapterverse.readers.html.visible_text import collapse, strip_invisible, unescape
 
 
@@ -114,7 +114,7 @@ def _read_head(html: str) -> tuple[PageMetadata, int]:
             unseen = after_raw(html, name, end) or end
         if body <= end < unseen:
             continue
-        if name not in HEAD:
+        if name not in HEAD_ELEMENTS:
             if name == "body" and "class" in raw:
                 _note_marks(metadata, parse_attributes(raw).get("class", ""))
             break

@@ -37,7 +37,7 @@ Edit: TypeAlias = tuple[int, int, str]
 RAW = frozenset("script style svg iframe textarea title noembed noframes".split())
 
 #: Elements of a page's head, and those around them.
-HEAD = frozenset("html head base link meta noscript script style template title".split())
+HEAD_ELEMENTS = frozenset("html head base link meta noscript script style template title".split())
 
 #: Elements that never have content.
 VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())

@@ -27,7 +27,7 @@ _TITLES = frozenset(
     " starlight-aside__title".split()
 )
 #: Remarks that authors can make in all generators together; on a `details` any other class is styling.
-KINDS = frozenset(
+ADMONITIONS = frozenset(
     "abstract attention bug caution danger deprecated error example fail failure faq help hint important info note"
     " question quote seealso success summary tip tldr todo versionadded versionchanged warning".split()
 )
@@ -44,7 +44,9 @@ def is_callout(node: Node) -> bool:
     if node.name == "details" or not _BOXES.isdisjoint(classes):
         return True
     # DocFX has no other word for its boxes than their kind: "NOTE".
-    return bool(classes) and (node.get("role") in _ROLES or (classes[0].isupper() and classes[0].lower() in KINDS))
+    return bool(classes) and (
+        node.get("role") in _ROLES or (classes[0].isupper() and classes[0].lower() in ADMONITIONS)
+    )
 
 
 def title_of(box: Node) -> Node | None:
@@ -60,7 +62,7 @@ def kind_of(box: Node) -> str:
     for name in box.classes:
         for prefix in _PREFIXES:
             name = name.removeprefix(prefix)
-        if name in KINDS:
+        if name in ADMONITIONS:
             return _LABELS.get(name) or name.capitalize()
     return ""
 

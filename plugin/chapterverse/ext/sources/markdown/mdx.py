@@ -14,7 +14,7 @@ from html import escape
 from chapterverse.ext.sources.markdown.mdx_tokenizer import Code, Expression, Tag, Token, plain_value, tokenize
 from chapterverse.readers.html.dom import BLOCKS
 from chapterverse.readers.sections.code import fence
-from chapterverse.readers.sections.containers import KINDS
+from chapterverse.readers.sections.containers import ADMONITIONS
 
 #: Elements that are dropped with all that is in them.
 _DROPPED = frozenset("head Head script style svg iframe template noscript textarea title object canvas".split())
@@ -179,7 +179,7 @@ class _Writer:
     def _kind(self, tag: Tag) -> str:
         if tag.name in _ADMONITIONS:
             return escape(self._first_text(tag, ("type", "kind", "variant")).lower())
-        return tag.name.lower() if tag.name.lower() in KINDS and not _is_html(tag) else ""
+        return tag.name.lower() if tag.name.lower() in ADMONITIONS and not _is_html(tag) else ""
 
     def _tab_label(self, tag: Tag) -> str:
         value = self._first_text(tag, ("value",))
