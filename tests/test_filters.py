@@ -17,7 +17,7 @@ from chapterverse.filters import (
     EVERYTHING,
     FIELDS,
     MAX_CONDITIONS,
-    MAX_DEPTH,
+    MAX_FILTER_DEPTH,
     MAX_VALUES,
     OPERATORS,
     And,
@@ -229,8 +229,8 @@ def nested(depth: int) -> dict[str, Any]:
 
 
 def test_a_filter_within_filters_ends_somewhere() -> None:
-    assert parse_filter(nested(MAX_DEPTH))
-    for depth in (MAX_DEPTH + 1, 100, 100_000):
+    assert parse_filter(nested(MAX_FILTER_DEPTH))
+    for depth in (MAX_FILTER_DEPTH + 1, 100, 100_000):
         assert sentence(nested(depth)) == "A filter may be nested at most 5 deep."
     endless: dict[str, Any] = {}
     endless["$and"] = [endless]

@@ -21,7 +21,7 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 #: Variables of ours begin so.
 PREFIX = "CHAPTERVERSE_"
@@ -32,7 +32,7 @@ PACKED = Path(__file__).with_name("extensions.txt")
 
 
 @dataclass(frozen=True, slots=True)
-class Setting(Generic[T]):
+class Setting(Generic[_T]):
     """A setting, as `chapterverse.toml` and a variable of the environment state it. `settings[SETTING]` is its value.
 
     Attributes:
@@ -42,7 +42,7 @@ class Setting(Generic[T]):
     """
 
     name: str
-    default: T
+    default: _T
     help: str
     kind: Literal["text", "switch", "count", "secret"] = "text"
     most: int = 0
@@ -56,7 +56,7 @@ class Setting(Generic[T]):
 class Values(Protocol):
     """The values of settings: `chapterverse.settings.Settings`, which knows the manifests."""
 
-    def __getitem__(self, setting: Setting[T], /) -> T: ...
+    def __getitem__(self, setting: Setting[_T], /) -> _T: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ SELDOM = OPTIONAL | {"importance"}
 _ADDRESS, _DATE, _LIST = "url", "created_at", "tags"
 
 #: Most nested filters, conditions and values: far more than a reader needs, few enough for a store.
-MAX_DEPTH, MAX_CONDITIONS, MAX_VALUES = 5, 100, 1000
+MAX_FILTER_DEPTH, MAX_CONDITIONS, MAX_VALUES = 5, 100, 1000
 
 _Test: TypeAlias = Callable[[Any, Any], bool]
 _EQUAL = ("$eq", "$in")
@@ -167,8 +167,8 @@ def version_of(tree: FilterTree | None) -> str | None:
 
 
 def _group(filters: Mapping[Any, object], depth: int) -> FilterTree:
-    if depth > MAX_DEPTH:
-        raise InputError(f"A filter may be nested at most {MAX_DEPTH} deep.", field="filters")
+    if depth > MAX_FILTER_DEPTH:
+        raise InputError(f"A filter may be nested at most {MAX_FILTER_DEPTH} deep.", field="filters")
     return _join([_part(name, value, depth) for name, value in filters.items()])
 
 
@@ -316,7 +316,7 @@ def _level_schema(depth: int = 1) -> dict[str, Any]:
         f"^{_DATE}$": _operand_schema("string", *_ORDER),
         f"^({'|'.join(sorted(NUMBERS))})$": _operand_schema("integer", *_ORDER),
     }
-    if depth < MAX_DEPTH:
+    if depth < MAX_FILTER_DEPTH:
         inner = {**_level_schema(depth + 1), "minProperties": 1}
         members[r"^\$(and|or)$"] = {"type": "array", "minItems": 1, "items": inner}
     return {"type": "object", "patternProperties": members, "additionalProperties": False}
@@ -328,7 +328,7 @@ FILTER_SCHEMA = {
     "description": "Field to a value, to a list of values of which one must match, or to an object of operators that"
     " must all hold: $eq and $in on every field, $gt, $gte, $lt and $lte on chunk_index, importance and created_at,"
     " $prefix and $contains on all others. A plain url is the beginning of an address. Fields together must all hold;"
-    f" $and and $or take lists of such objects. At most {MAX_DEPTH} levels, {MAX_CONDITIONS} conditions"
+    f" $and and $or take lists of such objects. At most {MAX_FILTER_DEPTH} levels, {MAX_CONDITIONS} conditions"
     f" and {MAX_VALUES} values.",
     "examples": [
         {"tags": ["linux", "macos"], "created_at": {"$gte": "2026-01-01"}},

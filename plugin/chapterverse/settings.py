@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from chapterverse.errors import ConfigurationError
 from chapterverse.extensions import PREFIX, SETTINGS, Setting, find_settings
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 #: Default place of the embedded index; by convention MkDocs plugins use `.cache/plugin/<name>`.
 DEFAULT_STORE = str(SETTINGS["store"].default)
@@ -131,9 +131,9 @@ class Settings:
             if setting.kind == "count":
                 check_count(setting.variable, self[setting], setting.most)
 
-    def __getitem__(self, setting: Setting[T], /) -> T:
+    def __getitem__(self, setting: Setting[_T], /) -> _T:
         own = setting.name in SETTINGS
-        value: T = getattr(self, setting.name) if own else dict(self.foreign).get(setting.name, setting.default)
+        value: _T = getattr(self, setting.name) if own else dict(self.foreign).get(setting.name, setting.default)
         return value
 
     @property

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ValidationError
 
 from chapterverse.errors import InputError
-from chapterverse.filters import MAX_DEPTH
+from chapterverse.filters import MAX_FILTER_DEPTH
 from chapterverse_api.contract import ChatQuery, Feedback, RetrievalRequest, Signature
 
 FILTERS: list[dict[str, Any]] = [
@@ -31,7 +31,7 @@ FILTERS: list[dict[str, Any]] = [
     {"$not": {"type": "faq"}},
 ]
 NESTED: list[dict[str, Any]] = [{"tags": "a"}]
-for _ in range(MAX_DEPTH):
+for _ in range(MAX_FILTER_DEPTH):
     NESTED.append({"$and": [NESTED[-1]]})
 
 

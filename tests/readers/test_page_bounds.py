@@ -12,7 +12,7 @@ from chapterverse.ext.sources.markdown.page import read_markdown
 from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.page_chunker import PageChunker
 from chapterverse.readers.built_site import read_site
-from chapterverse.readers.page_bounds import MAX_BRACKETS, MAX_CHARS, MAX_DEPTH, MAX_ELEMENTS
+from chapterverse.readers.page_bounds import MAX_BRACKETS, MAX_DEPTH, MAX_ELEMENTS, MAX_PAGE_CHARS
 from chapterverse.readers.sections.html_page import read_document, read_fragment, read_with_links
 from fakes.docs import SCOPE
 
@@ -35,7 +35,7 @@ def test_a_page_of_too_many_elements_is_refused(read: Callable[[str], object]) -
 @pytest.mark.parametrize("read", READERS)
 def test_a_page_of_too_many_characters_is_refused(read: Callable[[str], object]) -> None:
     with pytest.raises(PageTooLarge, match=r"^holds more than (?:20|5),000,000 characters, too many for a page\.$"):
-        read("x" * (MAX_CHARS + 1))
+        read("x" * (MAX_PAGE_CHARS + 1))
 
 
 @pytest.mark.parametrize("pump", ["![", "[["])

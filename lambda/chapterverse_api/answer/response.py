@@ -45,11 +45,11 @@ _REASONING_NOTICE = (
 #: Suggestions of one answer, and characters of each, at most.
 MAX_SUGGESTIONS, MAX_SUGGESTION_CHARS = 3, 80
 #: Most searches of one answer: all of them take 1.3 ms with 10,000 chunks.
-MAX_SEARCHES = 4
+_MAX_SEARCHES = 4
 #: Seconds after which no other section is tried either: no reader waits for suggestions from a slow store.
 MAX_SUGGESTION_SECONDS = 0.1
 #: Least share of the best result's score for a section to be suggested.
-MIN_SUGGESTION_SCORE = 0.65
+_MIN_SUGGESTION_SCORE = 0.65
 #: Chunks of a page on either side of a citation that may be suggested.
 _MAX_CHUNK_DISTANCE = 6
 #: Sections that are considered: as many as the sources that a request may ask for.
@@ -200,7 +200,7 @@ def suggest(turn: Turn, cited: Collection[str]) -> list[str]:
     with suppress(IndexFault):
         for chunk in _find_uncited(turn.sources, retrieval, cited):
             is_late = time.perf_counter() - started > MAX_SUGGESTION_SECONDS or not turn.deadline.seconds_left
-            if len(suggestions) == MAX_SUGGESTIONS or searches == MAX_SEARCHES or is_late:
+            if len(suggestions) == MAX_SUGGESTIONS or searches == _MAX_SEARCHES or is_late:
                 break
             heading = chunk.heading_path[-1] if chunk.heading_path else ""
             text, terms = _make_wording(heading, chunk.chapter_title, languages)
@@ -244,7 +244,7 @@ def is_descriptive(heading: str) -> bool:
 def _find_uncited(sources: Sources, retrieval: Retrieval, cited: Collection[str]) -> Iterator[Chunk]:
     """Yield a chunk of each section that may be suggested: first search results, then neighbors of the citations."""
     cited_chunks = {p.chunk_id for p in sources.request.passages if p.id in cited}
-    related = retrieval.candidates[0].score * MIN_SUGGESTION_SCORE
+    related = retrieval.candidates[0].score * _MIN_SUGGESTION_SCORE
     strong = [
         c.chunk
         for c in choose(retrieval.strong, _MAX_SECTIONS)

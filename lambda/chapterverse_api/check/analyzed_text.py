@@ -17,7 +17,7 @@ from chapterverse_api.check.cues import LiteralMatch, find_literals, words_to_di
 from chapterverse_api.draft.passage import Passage
 
 #: Words of a text that are read. No honest sentence has more, and further words count as missing.
-MAX_READ_WORDS = 400
+_MAX_READ_WORDS = 400
 #: Characters at the beginning of two words that make them forms of one; set by hand.
 SHARED_PREFIX_CHARS = 5
 #: Numbers and names of a text that are read.
@@ -114,7 +114,7 @@ class AnalyzedText:
     def __init__(self, text: str, language: str) -> None:
         self.plain, self.language = _strip_markup(text), language
         self.text_with_digits = words_to_digits(self.plain, language)
-        words = [match.group() for match in islice(_WORD.finditer(self.text_with_digits), MAX_READ_WORDS)]
+        words = [match.group() for match in islice(_WORD.finditer(self.text_with_digits), _MAX_READ_WORDS)]
         self.surfaces = [w.lower() for w in words]
         self.terms = [_terms(w, language) if len(w) <= 64 else () for w in words]
         self.content_positions = [i for i, t in enumerate(self.terms) if t]

@@ -24,7 +24,7 @@ from chapterverse_api.contract import QUESTION_MARKS
 #: Least share of the words of a message and an utterance that both have.
 _MIN_WORD_OVERLAP = 0.8
 #: Longer messages are questions: characters.
-MAX_SMALL_TALK_CHARS = 60
+_MAX_SMALL_TALK_CHARS = 60
 
 # Chinese and Japanese are compared by characters.
 _TALK_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
@@ -87,7 +87,7 @@ def opening_language(message: str) -> str | None:
 
 
 def _talk_language(message: str) -> str | None:
-    words = _words(message) if len(message) <= MAX_SMALL_TALK_CHARS else frozenset()
+    words = _words(message) if len(message) <= _MAX_SMALL_TALK_CHARS else frozenset()
     if not words:
         return None
     shares = [

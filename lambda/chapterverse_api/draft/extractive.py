@@ -32,7 +32,7 @@ from chapterverse_api.draft.requests import GenerationRequest
 #: Words of all quotes together; the block that answers is quoted even if it is longer.
 MAX_ANSWER_WORDS = 220
 #: Sections that are quoted.
-MAX_SECTIONS = 2
+MAX_QUOTED_SECTIONS = 2
 #: Sections that are quoted if it is doubtful that they answer.
 _MAX_SHORT_QUOTES = 3
 #: How far the score of another block may be below that of the part that answers.
@@ -161,7 +161,7 @@ def _fill(chosen: list[Quote], parts: list[ScoredPart], weakest: float, request:
         if value(part) < weakest:
             break
         quote = _quote_of(part.section, chosen)
-        if quote is None and (len(chosen) >= MAX_SECTIONS or not (request.compares or _adds_word(part, chosen))):
+        if quote is None and (len(chosen) >= MAX_QUOTED_SECTIONS or not (request.compares or _adds_word(part, chosen))):
             continue
         addition = Quote.around(part)
         if quote:

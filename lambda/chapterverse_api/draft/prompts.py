@@ -47,7 +47,7 @@ MAX_MEMORIES_TOKENS = 500
 #: A publisher rejects a persona of more than 400 counted tokens; an estimate by bytes may be twice as many.
 MAX_PERSONA_TOKENS = 800
 #: Messages of the history, the newest.
-MAX_HISTORY_MESSAGES = 5
+MAX_PROMPT_MESSAGES = 5
 
 #: The instruction for a selection that comes without a question.
 _EXPLAIN = "Explain this."
@@ -272,7 +272,7 @@ def recent_messages(history: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
     """Return the newest messages that a prompt holds, oldest first and without a gap; the very newest at any length."""
     recent: list[ChatMessage] = []
     tokens_left = float(MAX_HISTORY_TOKENS)
-    for message in reversed([m for m in history if m.content.strip()][-MAX_HISTORY_MESSAGES:]):
+    for message in reversed([m for m in history if m.content.strip()][-MAX_PROMPT_MESSAGES:]):
         tokens_left -= estimate_tokens(message.content)
         if tokens_left < 0 and recent:
             break

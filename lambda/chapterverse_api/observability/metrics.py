@@ -14,7 +14,7 @@ from typing import Any
 
 from chapterverse_api.observability import log
 
-METRICS_NAMESPACE = "ChapterVerse"
+_METRICS_NAMESPACE = "ChapterVerse"
 
 #: Every metric with its CloudWatch unit.
 UNITS = {
@@ -117,7 +117,7 @@ def metrics_line(site: str, metrics: Mapping[str, float], now: float) -> dict[st
     """
     values = dict.fromkeys(_IN_EVERY_LINE, 0) | dict(metrics)
     directive = {
-        "Namespace": METRICS_NAMESPACE,
+        "Namespace": _METRICS_NAMESPACE,
         "Dimensions": [["Site"]],
         "Metrics": [{"Name": name, "Unit": UNITS[name]} for name in values],
     }

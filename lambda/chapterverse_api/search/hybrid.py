@@ -24,7 +24,7 @@ from chapterverse_api.search.frames import QuestionFrame, drop_details, lower_ki
 from chapterverse_api.search.ranking import Candidate, QueryFeatures
 
 #: Candidates of each side before fusion; with 100 the order of the first five got no better.
-MAX_CANDIDATES = 50
+_MAX_CANDIDATES = 50
 #: Beginnings of pages that a search for a definition adds.
 _MAX_OPENINGS = 20
 #: What a synonym counts of a word of the question, and of several words.
@@ -112,12 +112,12 @@ class Wording:
             question = replace(question, synonyms=())
         terms = SearchTerms.with_synonyms(question, idf, lexical.query_vector(self.subject, self.languages))
         narrowed = resolve(filters, snapshot)
-        by_words = list(snapshot.search_lexical(terms.vector, MAX_CANDIDATES, narrowed))
+        by_words = list(snapshot.search_lexical(terms.vector, _MAX_CANDIDATES, narrowed))
         if self.defines:
             # The name of the site's subject is on every page, so the page that defines it could be missed.
             openings = resolve(all_of(filters, In("chunk_index", (0,))), snapshot)
             by_words += snapshot.search_lexical(terms.vector, _MAX_OPENINGS, openings)
-        by_meaning = snapshot.search_dense(vector, MAX_CANDIDATES, narrowed) if vector is not None else []
+        by_meaning = snapshot.search_dense(vector, _MAX_CANDIDATES, narrowed) if vector is not None else []
         hits = {hit.chunk.chunk_id: hit for hit in (*by_meaning, *by_words)}
         return HybridHits(self, question, terms, hits, by_meaning)
 

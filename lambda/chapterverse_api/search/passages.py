@@ -28,7 +28,7 @@ WIDENED_SECTIONS, MAX_SECTIONS = 5, 10
 #: The first candidates are always passed on. A further one must hold this share, by idf, of the question's words that
 #: the one with most of them holds. Of 773 questions about sixteen sites this leaves 5.3 sections and not 6.4, and the
 #: right one among them in 55.6 % and not in 57.3 %.
-MIN_SECTIONS, MIN_SHARE = 4, 0.6
+MIN_SECTIONS, _MIN_SHARE = 4, 0.6
 #: The stages between a search and the sources of an answer.
 #:
 #:     verdict     the docs hold no answer
@@ -87,7 +87,7 @@ def drop_irrelevant(candidates: Sequence[Candidate], question: WeightedQuestion)
         sum(weight for word, weight in weighted if any(not terms.isdisjoint(alternative) for alternative in word))
         for terms in (frozenset(candidate.lexical.indices) for candidate in candidates)
     ]
-    least = MIN_SHARE * max(shares, default=0.0)
+    least = _MIN_SHARE * max(shares, default=0.0)
     return [
         c for n, (c, share) in enumerate(zip(candidates, shares, strict=True)) if n < MIN_SECTIONS or share >= least
     ]

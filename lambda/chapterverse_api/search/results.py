@@ -41,7 +41,7 @@ MIN_ON_TOPIC = 0.05
 #: Probabilities are kept this far from 0 and 1 before their logits are taken.
 _MARGIN = 1e-4
 #: From this share of the best score on, a chunk is a source even without evidence of its own.
-MIN_RELATIVE_SCORE = 0.6
+_MIN_RELATIVE_SCORE = 0.6
 #: Sources of an answer if the docs only perhaps hold one.
 _MAX_UNSURE_CHUNKS = 3
 #: Below this probability of a good answer, short quotes of several sections are shown. Chosen on two of four sites, on
@@ -244,7 +244,7 @@ class Retrieval:
     @property
     def related(self) -> tuple[Candidate, ...]:
         """The candidates with evidence, and those that score near the best."""
-        min_score = MIN_RELATIVE_SCORE * max((c.score for c in self.candidates), default=0.0)
+        min_score = _MIN_RELATIVE_SCORE * max((c.score for c in self.candidates), default=0.0)
         return tuple(c for c in self.candidates if c.evidence >= self.calibration.floor or c.score >= min_score)
 
     @property

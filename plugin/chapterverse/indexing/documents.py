@@ -12,8 +12,8 @@ from chapterverse.model import FAQ, MEMORY, PERSONA, Source
 from chapterverse.settings import Settings
 
 #: The usual places of their files, below the documentation's sources.
-PERSONA_FILE, FOLDER = "persona.md", "knowledge"
-_PLACES = (PERSONA_FILE, *(f"{FOLDER}/{kind}" for kind in (PERSONA, FAQ, MEMORY)))
+PERSONA_FILE, KNOWLEDGE_FOLDER = "persona.md", "knowledge"
+_PLACES = (PERSONA_FILE, *(f"{KNOWLEDGE_FOLDER}/{kind}" for kind in (PERSONA, FAQ, MEMORY)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from chapterverse.errors import PageTooLarge
 MAX_FILE_BYTES = 50_000_000
 
 #: Characters of a page's HTML, and of its Markdown, whose parser takes up to a hundred times as long for a character.
-MAX_CHARS, MAX_MARKDOWN_CHARS = 20_000_000, 5_000_000
+MAX_PAGE_CHARS, MAX_MARKDOWN_CHARS = 20_000_000, 5_000_000
 
 #: Elements of a page's tree, those in preformatted code not counted.
 MAX_ELEMENTS = 500_000

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from chapterverse.store.shard import Shard
     from chapterverse.store.shard_draft import ShardDraft
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _REWRITE_POINTS = 1000
 
@@ -84,7 +84,7 @@ class ShardPublication:
         return draft
 
 
-def open_live(scope: Scope, live: Callable[[], T], load: Callable[[T], Shard]) -> Shard:
+def open_live(scope: Scope, live: Callable[[], _T], load: Callable[[_T], Shard]) -> Shard:
     """Open the live generation.
 
     Args:

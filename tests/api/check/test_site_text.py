@@ -14,7 +14,7 @@ from chapterverse.model import Chunk, SparseVector
 from chapterverse.store import Hit, Snapshot, open_store
 from chapterverse.text.sentences import split
 from chapterverse_api.check.links.address_filter import AddressFilter
-from chapterverse_api.check.links.known_text import MAX_SEARCHES, SiteText
+from chapterverse_api.check.links.known_text import MAX_TEXT_SEARCHES, SiteText
 from chapterverse_api.draft.passage import Passage
 from fakes.instead import instead
 
@@ -87,4 +87,4 @@ def test_an_answer_searches_the_index_a_bounded_number_of_times(snapshot: Snapsh
     links = AddressFilter((), site=SiteText(instead(snapshot, search_lexical=count)))
     text = " ".join(f"evil{n}.dev" for n in range(500))
     assert "evil" not in links.without_foreign(text)
-    assert len(searches) == MAX_SEARCHES
+    assert len(searches) == MAX_TEXT_SEARCHES

@@ -5,7 +5,7 @@ import pytest
 from api.conversation.talks import DOCKER, REFUSED, SIGNER, said, signed, talk
 from chapterverse_api.contract import Message
 from chapterverse_api.conversation.history import REPORTED
-from chapterverse_api.draft.prompts import MAX_HISTORY_MESSAGES, MAX_HISTORY_TOKENS, estimate_tokens
+from chapterverse_api.draft.prompts import MAX_HISTORY_TOKENS, MAX_PROMPT_MESSAGES, estimate_tokens
 from chapterverse_api.draft.requests import ChatMessage
 from chapterverse_api.records import StoredThread, StoredTurn
 
@@ -26,7 +26,7 @@ def test_the_last_five_messages_reach_the_prompt_in_order() -> None:
         ChatMessage("assistant", "a4"), ChatMessage("user", "q5"),
         ChatMessage("assistant", "a5"),
     )  # fmt: skip
-    assert len(conversation.messages) == MAX_HISTORY_MESSAGES
+    assert len(conversation.messages) == MAX_PROMPT_MESSAGES
     assert conversation.questions == ("q1", "q2", "q3", "q4", "q5")
     assert conversation.previous == SIGNER.read(history).tag != ""
 

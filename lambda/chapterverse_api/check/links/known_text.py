@@ -21,9 +21,9 @@ _WITHIN = re.compile(rf"(?![{WIDE}])[^\W_]|(?<=\w)[.-]")
 
 #: Searches of one answer, and results of each whose text is read. A word that repeats a page is found in the results of
 #: the words before it, so that true answers need few.
-MAX_SEARCHES, _MAX_RESULTS = 32, 8
+MAX_TEXT_SEARCHES, _MAX_RESULTS = 32, 8
 #: Characters of a text that are searched for.
-MAX_CHARS = 300
+_MAX_KNOWN_CHARS = 300
 
 
 class SiteText:
@@ -34,7 +34,7 @@ class SiteText:
 
     def __init__(self, snapshot: Snapshot | None = None) -> None:
         self._snapshot = snapshot
-        self._searches = MAX_SEARCHES if snapshot else 0
+        self._searches = MAX_TEXT_SEARCHES if snapshot else 0
 
     def search(self, text: str) -> Iterator[str]:
         """Yield the texts, headings and addresses of the sections that share the most words with a text."""
@@ -42,7 +42,7 @@ class SiteText:
             return
         self._searches -= 1
         try:
-            vector = lexical.query_vector(text[:MAX_CHARS], self._snapshot.head.languages)
+            vector = lexical.query_vector(text[:_MAX_KNOWN_CHARS], self._snapshot.head.languages)
             hits = self._snapshot.search_lexical(vector, _MAX_RESULTS) if vector.indices else []
         except IndexFault:
             self._searches = 0

@@ -24,7 +24,7 @@ from typing import Any
 
 # FastAPI imports pydantic.v1 only to check that no model is of pydantic 1.
 _LEGACY = "pydantic.v1"
-PRECOMPILED_FILE = Path(__file__).parents[2] / "precompiled.bin"
+_PRECOMPILED_FILE = Path(__file__).parents[2] / "precompiled.bin"
 
 compiler: Any = vars(re)["_compiler"]
 #: Identifies the Python that made the file: magic numbers of `.pyc` files and of regular expressions.
@@ -54,7 +54,7 @@ def importing() -> Iterator[None]:
             gc.enable()
 
 
-def install(file: Path = PRECOMPILED_FILE) -> None:
+def install(file: Path = _PRECOMPILED_FILE) -> None:
     """Use the entries of this file if it exists and matches this Python. A second call does nothing."""
     global _installed
     if _installed:

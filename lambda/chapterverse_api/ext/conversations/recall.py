@@ -19,7 +19,7 @@ from chapterverse_api.records import StoredThread, StoredTurn
 #: Most turns to recall, and most turns to read for that.
 MAX_RECALLED_TURNS, MAX_READ_TURNS = 4, 60
 #: Share of the question's words, by their rarity in the conversation, that a turn must hold.
-MIN_SHARE = 0.5
+_MIN_RECALLED_SHARE = 0.5
 #: Turns after which one counts half as much as the newest.
 _HALF_LIFE_TURNS = 20.0
 #: Characters of each question and answer that is recalled.
@@ -76,7 +76,7 @@ def find_relevant_turns(
     scores = dict[int, float]()
     for place, (turn, turn_terms) in enumerate(zip(turns, terms, strict=True)):
         share = sum(weights[surface] for surface, word in words.items() if word & turn_terms) / total if total else 0.0
-        if share >= MIN_SHARE and turn.status != "not_in_docs":
+        if share >= _MIN_RECALLED_SHARE and turn.status != "not_in_docs":
             scores[place] = share * 0.5 ** ((len(turns) - 1 - place) / _HALF_LIFE_TURNS)
     best = sorted(scores, key=lambda place: (-scores[place], -place))[:top_k]
     return tuple(turns[place] for place in best)

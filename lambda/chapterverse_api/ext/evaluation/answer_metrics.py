@@ -40,12 +40,12 @@ VALIDITY, PRECISION, RECALL = "citation_validity", "citation_precision", "citati
 NUGGETS, _CITED_PAGE, _CITED_SECTION = "nuggets", "cited.page", "cited.section"
 _BEGINS, KEY, _KEY_FIRST, _KEY_MARKED = "begins", "key", "key.first", "key.marked"
 _QUOTES_WHOLE, _QUOTES_ONCE = "quotes.whole", "quotes.once"
-REFUSED, ANSWERED = "refused@unanswerable", "answered@answerable"
+_REFUSED_QUESTIONS, _ANSWERED_QUESTIONS = "refused@unanswerable", "answered@answerable"
 
 #: Every figure of answers that may have a bar.
 ANSWER_METRICS = (
     VALIDITY, PRECISION, RECALL, NUGGETS, _CITED_PAGE, _CITED_SECTION, _BEGINS, KEY, _KEY_FIRST, _KEY_MARKED,
-    _QUOTES_WHOLE, _QUOTES_ONCE, REFUSED, ANSWERED,
+    _QUOTES_WHOLE, _QUOTES_ONCE, _REFUSED_QUESTIONS, _ANSWERED_QUESTIONS,
 )  # fmt: skip
 
 
@@ -105,7 +105,7 @@ class AnswerResult:
         integrity = {_QUOTES_WHOLE: float(not self.silent_cuts), _QUOTES_ONCE: float(not self.repeated)}
         quoted = integrity if self.quotes else {}
         if not answerable:
-            return {**_shares(counts), **quoted, REFUSED: float(self.refused)}
+            return {**_shares(counts), **quoted, _REFUSED_QUESTIONS: float(self.refused)}
         counts[NUGGETS] = (self.contained, self.nuggets)
         return {
             **_shares(counts),
@@ -113,7 +113,7 @@ class AnswerResult:
             **self.key,
             _CITED_PAGE: float(any(c.match for c in self.cited)),
             _CITED_SECTION: float(any(c.match == "anchor" for c in self.cited)),
-            ANSWERED: float(not self.refused),
+            _ANSWERED_QUESTIONS: float(not self.refused),
         }
 
     def outcome(self, answerable: bool) -> AnswerOutcome | None:

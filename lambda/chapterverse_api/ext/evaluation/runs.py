@@ -20,7 +20,7 @@ from chapterverse_api.ext.evaluation.metrics import AnswerOutcome
 from chapterverse_api.ext.evaluation.mutations import MUTATIONS
 
 #: Version of the JSON form; a higher one was saved by a newer release and is rejected.
-RUNS_FORMAT = 1
+_RUNS_FORMAT = 1
 _DIGITS = 6
 
 
@@ -136,7 +136,7 @@ class Run:
     created_at: str
     rows: Annotated[tuple[QuestionResult, ...], Field(min_length=1)]
     warnings: tuple[str, ...] = ()
-    format: int = RUNS_FORMAT
+    format: int = _RUNS_FORMAT
     generator: str | None = None
     caught: dict[str, MutationCounts] = field(default_factory=dict)
     interrupted: bool = False
@@ -236,7 +236,7 @@ def read_run(file: Path) -> Run:
     except ValueError:
         raise InputError(f"{file} is no run: name a file that `chapterverse eval --run` wrote.") from None
     saved = document.get("format") if isinstance(document, dict) else None
-    if isinstance(saved, int) and saved > RUNS_FORMAT:
+    if isinstance(saved, int) and saved > _RUNS_FORMAT:
         raise InputError(f"{file} was saved by a newer release: upgrade chapterverse.")
     try:
         return _adapter().validate_python(document)

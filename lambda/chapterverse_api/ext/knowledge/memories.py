@@ -28,7 +28,7 @@ MAX_IMPORTANCE_BONUS, MAX_RECENCY_BONUS = 0.05, 0.05
 #: Days after which a memory is half as recent (Park et al., "Generative Agents", 2023, decay by the hour).
 _HALF_LIFE_DAYS = 30.0
 #: Memories that a question is compared with, the best by words.
-MAX_MEMORIES = 20
+_MAX_MEMORIES = 20
 #: The range of `Chunk.importance`.
 _MIN_IMPORTANCE, _MAX_IMPORTANCE = 1, 5
 
@@ -55,7 +55,7 @@ def select_memories(
     vector = lexical.query_vector(question, head.languages)
     memories = list[Candidate]()
     now = now or datetime.now(UTC)
-    for hit in snapshot.search_lexical(vector, MAX_MEMORIES, And((In("type", (MEMORY,)), filters))):
+    for hit in snapshot.search_lexical(vector, _MAX_MEMORIES, And((In("type", (MEMORY,)), filters))):
         features = matching.features(hit.lexical.among(idf))
         evidence, importance = calibration.of(features), _importance(hit.chunk) / _MAX_IMPORTANCE
         recency = _recency(hit.chunk, now)

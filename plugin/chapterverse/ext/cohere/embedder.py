@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import httpx
     from cohere import ClientV2
 
-DEFAULT_EMBEDDER = "embed-english-v3.0"
+_DEFAULT_EMBEDDER = "embed-english-v3.0"
 
 #: Inputs that any key may send in a minute. A second more, as requests don't all travel equally fast.
 _INPUTS = 2000
@@ -74,7 +74,7 @@ class CohereEmbedder:
         Raises:
             ConfigurationError: the model is unknown, the key is missing or malformed, or the address is.
         """
-        choice = ModelChoice.of(model or DEFAULT_EMBEDDER, COHERE_EMBEDDERS, "Cohere")
+        choice = ModelChoice.of(model or _DEFAULT_EMBEDDER, COHERE_EMBEDDERS, "Cohere")
         url, key = access(settings, "embedder")
         return cls(choice, key, url, JsonClient(url, bearer(key, "COHERE_API_KEY"), billed=True))
 

@@ -13,7 +13,7 @@ from chapterverse.cli.parameters import argument, configure, option, print_json
 from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.ext.knowledge.questions import entry_id
 from chapterverse.extensions import load_part
-from chapterverse.indexing.documents import FOLDER
+from chapterverse.indexing.documents import KNOWLEDGE_FOLDER
 from chapterverse.model import DOCUMENT_TYPES, FAQ
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
@@ -53,7 +53,7 @@ def _folder(option: Path | None) -> Path:
     if folder:
         return Path(folder)
     if Path("docs").is_dir():
-        return Path("docs") / FOLDER
+        return Path("docs") / KNOWLEDGE_FOLDER
     raise ConfigurationError("There is no folder docs here: name the folder of knowledge with --knowledge DIR.")
 
 

@@ -14,14 +14,14 @@ from urllib.parse import urljoin
 
 from chapterverse.errors import ConfigurationError, InputError, UnreadablePage
 from chapterverse.ext.knowledge.persona_lookup import find_persona, no_pages, persona_source
-from chapterverse.indexing.documents import FOLDER, Documents
+from chapterverse.indexing.documents import KNOWLEDGE_FOLDER, Documents
 from chapterverse.model import FAQ, MEMORY, PAGE, PERSONA, Page, Source, main_language
 from chapterverse.settings import Settings
 
 if TYPE_CHECKING:
     from chapterverse.readers.folder import Listing
 
-FILE_TYPES = (PERSONA, FAQ, MEMORY)
+_FILE_TYPES = (PERSONA, FAQ, MEMORY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,8 @@ def _folder(setting: str, docs: Path | None) -> Path | None:
         if not Path(setting).is_dir():
             raise ConfigurationError(f"There is no folder {setting} with knowledge: name one that is there, or none.")
         return Path(setting)
-    folder = docs / FOLDER if docs else None
-    return folder if folder and any(os.path.lexists(folder / kind) for kind in FILE_TYPES) else None
+    folder = docs / KNOWLEDGE_FOLDER if docs else None
+    return folder if folder and any(os.path.lexists(folder / kind) for kind in _FILE_TYPES) else None
 
 
 def _files(folder: Path, kind: str) -> list[str]:

@@ -30,7 +30,7 @@ from chapterverse.errors import ProviderError
 from chapterverse.ext.net.address import Address
 from chapterverse.ext.net.messages import DamagedBody, UnknownCoding
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 #: Connects to a host and port within so many seconds.
 Connector = Callable[[tuple[str, int], float], socket.socket]
@@ -166,7 +166,7 @@ class Connections:
     def host(self) -> str:
         return self._address.host
 
-    def send(self, request: Request, use: Callable[[Exchange], T]) -> T:
+    def send(self, request: Request, use: Callable[[Exchange], _T]) -> _T:
         """Send a request and return what `use` makes of the response.
 
         `use` must call `release_connection` when the response is read. If it raises, the connection is closed.
@@ -249,7 +249,7 @@ class Connections:
         connection.sock = sock
         return connection
 
-    def _exchange(self, connection: http.client.HTTPConnection, request: Request, use: Callable[[Exchange], T]) -> T:
+    def _exchange(self, connection: http.client.HTTPConnection, request: Request, use: Callable[[Exchange], _T]) -> _T:
         try:
             request.abort.watch(connection.sock)
             bounded = functools.partial(Response, deadline=request.deadline, stall=request.stall)

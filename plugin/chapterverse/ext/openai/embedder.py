@@ -28,7 +28,7 @@ from chapterverse.model import EmbedderCard
 from chapterverse.settings import Settings
 
 #: Prices as OpenAI listed them, seen in May 2026: good for an estimate and no more.
-OPENAI_EMBEDDERS = {
+_OPENAI_EMBEDDERS = {
     "text-embedding-3-small": EmbeddingModel(1536, 8191, 0.02),
     "text-embedding-3-large": EmbeddingModel(3072, 8191, 0.13),
     "text-embedding-ada-002": EmbeddingModel(1536, 8191, 0.10),
@@ -70,7 +70,7 @@ class OpenAIEmbedder:
     ) -> None:
         self._name = spelling.name
         self._asked_size = spelling.size
-        self._entry = OPENAI_EMBEDDERS.get(spelling.name)
+        self._entry = _OPENAI_EMBEDDERS.get(spelling.name)
         self._document, self._question = _markers(spelling.name)
         self._path = path
         self._asking = asking
@@ -98,7 +98,7 @@ class OpenAIEmbedder:
                 "The embedder openai needs a model: use openai:MODEL or openai:MODEL/SIZE, such as "
                 "openai:text-embedding-3-small."
             )
-        entry = OPENAI_EMBEDDERS.get(spelling.name)
+        entry = _OPENAI_EMBEDDERS.get(spelling.name)
         if entry and spelling.size > entry.size:
             raise ConfigurationError(f"{spelling.name} makes no vectors of over {entry.size} numbers.")
         service = OpenAIService.from_settings(settings)

@@ -27,7 +27,7 @@ from chapterverse.readers.html.dom import (
 )  # fmt: skip
 from chapterverse.readers.html.tokenizer import RAW, TOKEN, VOID, after_raw
 from chapterverse.readers.html.visible_text import strip_invisible, unescape
-from chapterverse.readers.page_bounds import MAX_CHARS, MAX_DEPTH, MAX_ELEMENTS, require_at_most, require_shown
+from chapterverse.readers.page_bounds import MAX_DEPTH, MAX_ELEMENTS, MAX_PAGE_CHARS, require_at_most, require_shown
 
 _TABLE_PARTS = frozenset("caption col colgroup tbody td tfoot th thead tr".split())
 _CELL_WALLS = frozenset(("td", "th", "caption", "table"))
@@ -66,7 +66,7 @@ def parse_html(html: str) -> Node:
     Raises:
         PageTooLarge: it is beyond a bound of `page_bounds`.
     """
-    require_at_most(MAX_CHARS, len(html), "characters")
+    require_at_most(MAX_PAGE_CHARS, len(html), "characters")
     if "\r" in html:
         html = html.replace("\r\n", "\n").replace("\r", "\n")
     builder = _Builder(html)

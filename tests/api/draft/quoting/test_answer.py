@@ -16,7 +16,7 @@ from chapterverse.text import lexical
 from chapterverse_api import phrases
 from chapterverse_api.check.verifier import is_verbatim
 from chapterverse_api.draft.draft import Draft
-from chapterverse_api.draft.extractive import MAX_ANSWER_WORDS, MAX_SECTIONS, Extractive
+from chapterverse_api.draft.extractive import MAX_ANSWER_WORDS, MAX_QUOTED_SECTIONS, Extractive
 from chapterverse_api.draft.passage import Passage, Subsection
 from chapterverse_api.draft.prompts import REFUSAL
 from chapterverse_api.draft.quoting.answer_scores import MAX_PASSAGES, PartFeatures, load_weights, score_parts
@@ -351,7 +351,7 @@ DOCUMENTS = st.lists(BLOCKS, min_size=1, max_size=8).map("\n\n".join)
 def test_no_quote_cuts_a_list_a_table_or_code_in_silence(documents: list[str], question: str) -> None:
     passages = [passage(text, str(i), ("Guide", f"Part {i}")) for i, text in enumerate(documents)]
     spans = [s for s in draft(make_request(question, *passages)) if s.kind == "quote"]
-    assert len(spans) <= MAX_SECTIONS
+    assert len(spans) <= MAX_QUOTED_SECTIONS
     for span in spans:
         assert not cut_in_silence(span.text, documents[int(span.citations[0])])
         assert span.text != "**Note**"
