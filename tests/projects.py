@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from chapterverse.ext.site_check.check import check as check
+from chapterverse.ext.site_check.findings import Findings
 from chapterverse.model import Chunk
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
@@ -34,6 +36,10 @@ class Project:
         opened = open_store(self.settings(store))
         (head,) = opened.heads()
         return [point.chunk for point in opened.snapshot(head.scope).points()]
+
+    def check(self) -> Findings:
+        """Return what `check` finds in the site and its index."""
+        return check(self.root / "site", self.settings(), environ={})
 
     def pages(self) -> set[str]:
         return {chunk.source_file_path for chunk in self.chunks()}

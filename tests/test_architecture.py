@@ -49,7 +49,7 @@ LAYERS = {
 #: The rooms that another room needs.
 ROOMS_BELOW = {
     "aws": {"net"}, "s3": {"aws", "leases", "net"}, "dynamodb": {"aws"}, "qdrant": {"leases", "net"},
-    "fastembed": {"embedders"}, "postgres": {"conversations"}, "npm": {"transfer"},
+    "fastembed": {"embedders"}, "postgres": {"conversations"}, "npm": {"site_check", "transfer"},
     "evaluation": {"knowledge", "transfer"},
     **{room: {"embedders", "net"} for room in ("cohere", "openai", "bedrock")},
     **{room: {"net"} for room in ("enrichment", "sources", "agents")},

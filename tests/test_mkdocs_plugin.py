@@ -28,13 +28,11 @@ from mkdocs.__main__ import cli
 
 from chapterverse.model import Head
 from chapterverse.readers.built_site import read_site
-from chapterverse.site.check import check
-from chapterverse.site.findings import Findings
 from chapterverse.store import open_store
 from chapterverse.widget.bundle import names, titles
 from cli.shell import run
 from fakes.environment import replaced_environment
-from projects import DOWN, STORE, Project, chat_in, starters_in
+from projects import DOWN, STORE, Project, chat_in, check, starters_in
 
 CANARY = "canary-4f1e9c"
 INDEXED = re.compile(
@@ -88,10 +86,6 @@ class Site(Project):
 
     def heads(self, store: str = STORE) -> list[Head]:
         return open_store(self.settings(store)).heads()
-
-    def check(self) -> Findings:
-        """Return what `check` finds in the site and its index."""
-        return check(self.root / "site", self.settings(), environ={})
 
     def html(self, path: str) -> str:
         return (self.root / "site" / path).read_text(encoding="utf-8")

@@ -14,8 +14,6 @@ import pytest
 
 import projects
 from chapterverse.indexing.plugins.options import OPTIONS
-from chapterverse.site.check import check
-from chapterverse.site.findings import Findings
 from projects import DOWN, STORE, chat_in, starters_in
 
 BASE = "https://tea.example/docs/"
@@ -53,9 +51,6 @@ class Project(projects.Project):
         assert done.returncode == code, done.stdout
         assert "Traceback" not in done.stdout
         return done.stdout
-
-    def check(self) -> Findings:
-        return check(self.root / "site", self.settings(), environ={})
 
     def chat(self) -> dict[str, Any]:
         config = chat_in(self.root / "site/_static/chapterverse")

@@ -206,7 +206,6 @@ CORE = Extension(
             "chapterverse.cli.site:widget",
             "Write the chat's files into a folder, and print the script tag for the pages.",
         ),
-        "check": Command("Build", "chapterverse.cli.site:check", "Report mistakes in a built site and its index."),
         "search": Command("Ask", "chapterverse_api.commands.ask:search", "List the chunks that a question finds."),
         "ask": Command("Ask", "chapterverse_api.commands.ask:ask", "Answer a question, or explain a text."),
         "serve": Command("Ask", "chapterverse_api.commands.ask:serve", "Run the API, and optionally serve the site."),
@@ -224,6 +223,14 @@ EXTENSIONS = (
             "also": "chapterverse.ext.sources.external_sources:collect_external",
             "single_source": "chapterverse.ext.sources.single_source:add_source",
             "markdown_folder": "chapterverse.ext.sources.markdown_folder:read_markdown_folder",
+        },
+    ),
+    Extension(
+        "site_check",
+        commands={
+            "check": Command(
+                "Build", "chapterverse.ext.site_check.command:check", "Report mistakes in a built site and its index."
+            )
         },
     ),
     Extension(

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from built.test_check import BASE, found, index, says, settings, write
 from chapterverse.cli import app
 from chapterverse.errors import InputError
 from chapterverse.model import Chunk
 from chapterverse.readers.built_site import read_site
 from chapterverse.settings import Settings
-from chapterverse.site.check import check
 from chapterverse.site.delivery import widget_files
 from chapterverse.site.inject import inject
 from chapterverse.store import open_store
+from ext.site_check.test_check import BASE, found, index, says, settings, write
+from projects import check
 
 BARE = (
     '<!doctype html><html lang="en"><head><title>{0}</title></head>'

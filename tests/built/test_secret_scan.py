@@ -13,13 +13,13 @@ from urllib.parse import quote
 import pytest
 
 from chapterverse.cli import main
+from chapterverse.ext.site_check.check import check
 from chapterverse.ext.transfer import export_file
 from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
 from chapterverse.model import Scope
 from chapterverse.readers.built_site import read_site
 from chapterverse.settings import Settings
-from chapterverse.site.check import check
 from chapterverse.site.delivery import widget_files
 from chapterverse.site.inject import inject
 from chapterverse.site.secret_scan import Scanner

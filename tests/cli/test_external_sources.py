@@ -12,10 +12,10 @@ import pytest
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.ext.net.fetch import MAX_DOWNLOAD_BYTES
+from chapterverse.ext.site_check.check import check
 from chapterverse.ext.sources.entries import ExternalEntry, parse_entries
 from chapterverse.ext.sources.external_sources import collect_external
 from chapterverse.settings import Settings
-from chapterverse.site.check import check
 from cli.shell import BASE, Shell
 from ext.net.test_fetch import Site
 from fakes.loopback import Answer, Fault, Request

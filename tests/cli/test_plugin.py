@@ -12,14 +12,13 @@ import httpx
 import pytest
 
 from built.test_bad_input import chunks, publish
-from built.test_check import BASE, settings, write
 from chapterverse import __version__
 from chapterverse.indexing.plugins.options import OPTIONS
 from chapterverse.settings import Settings
-from chapterverse.site.check import check
 from chapterverse.store import open_store
 from cli.shell import PAGES, Shell, clean, command
-from projects import chat_in
+from ext.site_check.test_check import BASE, settings, write
+from projects import chat_in, check
 
 
 def configure(shell: Shell, **options: Any) -> tuple[str]:

@@ -25,9 +25,9 @@ import httpx
 from browser import NODE
 
 import projects
+from chapterverse.ext.site_check.check import check
+from chapterverse.ext.site_check.findings import Findings
 from chapterverse.settings import Settings
-from chapterverse.site.check import check
-from chapterverse.site.findings import Findings
 from conftest import ROOT
 from projects import parse_config
 

@@ -24,6 +24,7 @@ from chapterverse.cli.messages import LOG, note, warn
 from chapterverse.cli.parameters import option, with_secrets
 from chapterverse.cli.site import open_agent_files
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError
+from chapterverse.ext.site_check.index_check import no_pages_of
 from chapterverse.ext.transfer.maintenance import unpublish
 from chapterverse.extensions import load, load_part
 from chapterverse.indexing.documents import find_documents
@@ -39,7 +40,6 @@ from chapterverse.readers.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site import starters
 from chapterverse.site.delivery import deliver
-from chapterverse.site.index_check import no_pages_of
 from chapterverse.site.inject import inject
 from chapterverse.site.overview import AgentOptions
 from chapterverse.store import open_store

@@ -23,6 +23,10 @@ from chapterverse.errors import (
     UnreadablePage,
     UnsafePath,
 )
+from chapterverse.ext.site_check.findings import Findings
+from chapterverse.ext.site_check.index_check import IndexedPages, no_pages_of, open_index
+from chapterverse.ext.site_check.inspection import Inspection, has_text, inspect, read_ids
+from chapterverse.ext.site_check.links import NOWHERE, InternalLinks, Places, has, read_redirects
 from chapterverse.indexing.known_address import read_known_site
 from chapterverse.indexing.status import State
 from chapterverse.page_globs import PageGlobs
@@ -35,10 +39,6 @@ from chapterverse.readers.site_pages import SitePages
 from chapterverse.readers.urls import clean_url, read_sitemap
 from chapterverse.settings import Settings
 from chapterverse.site import secret_scan
-from chapterverse.site.findings import Findings
-from chapterverse.site.index_check import IndexedPages, no_pages_of, open_index
-from chapterverse.site.links import NOWHERE, InternalLinks, Places, has, read_redirects
-from chapterverse.site.page import Inspection, has_text, inspect, read_ids
 from chapterverse.site.tags import Launcher
 from chapterverse.widget.bundle import CONFIG
 

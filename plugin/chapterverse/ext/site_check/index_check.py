@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
+from chapterverse.ext.site_check.findings import Way
 from chapterverse.indexing import status
 from chapterverse.indexing.status import State
 from chapterverse.ledger import UNREAD, Ledger, open_ledger, rows_of
@@ -20,7 +21,6 @@ from chapterverse.readers.html.metadata import PageMetadata
 from chapterverse.readers.sections.html_page import read_document
 from chapterverse.readers.urls import clean_base, clean_url
 from chapterverse.settings import Settings
-from chapterverse.site.findings import Way
 from chapterverse.store import Snapshot, only_head, open_store
 
 #: Up to 40 characters, because the chunker may cut a longer word in two.

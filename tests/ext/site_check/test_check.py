@@ -14,17 +14,17 @@ import pytest
 
 from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.ext.knowledge.persona_lookup import persona_source
+from chapterverse.ext.site_check.check import check
+from chapterverse.ext.site_check.findings import FINDING_KINDS, RANKS, Findings, Way
 from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
 from chapterverse.model import Scope
 from chapterverse.readers.built_site import read_site
 from chapterverse.settings import Settings
-from chapterverse.site.check import check
 from chapterverse.site.delivery import widget_files
-from chapterverse.site.findings import FINDING_KINDS, RANKS, Findings, Way
 from chapterverse.site.inject import inject
 
-SITES = Path(__file__).parents[1] / "sites"
+SITES = Path(__file__).parents[2] / "sites"
 BASE = "https://tea.example/docs/"
 ZENSICAL = (
     '<!doctype html><html lang="en"><head><meta name="generator" content="zensical-0.0.73"><title>T</title>'
