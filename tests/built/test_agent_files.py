@@ -25,7 +25,7 @@ from chapterverse.site import overview
 from chapterverse.site.agent_files import AgentFiles, AgentFilesResult
 from chapterverse.site.delivery import widget_files
 from chapterverse.site.inject import inject
-from chapterverse.site.markdown_page import BuiltPage, PageFile, markdown_path
+from chapterverse.site.markdown_page import PageFile, RenderedPage, markdown_path
 from chapterverse.site.overview import AgentOptions
 from chapterverse.site.tags import link_for, put_link
 
@@ -282,14 +282,14 @@ def test_a_folder_that_leads_out_of_the_site_is_refused(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site/a").symlink_to(tmp_path / "out")
     files = AgentFiles.open(tmp_path / "site", AgentOptions(), Settings(), "Tea", BASE)
-    assert files.add(BuiltPage("a/index.html", f"{BASE}a/", "Tea", "en", "<p>x</p>")) == ""
+    assert files.add(RenderedPage("a/index.html", f"{BASE}a/", "Tea", "en", "<p>x</p>")) == ""
     assert any("leads out of its folder" in warning for warning in files.finish().warnings)
     assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_a_page_without_an_address_gets_none(tmp_path: Path) -> None:
     files = AgentFiles.open(tmp_path, AgentOptions(), Settings(), "Tea", "")
-    assert files.add(BuiltPage("index.html", "", "Tea", "en", "<p>x</p>")) == ""
+    assert files.add(RenderedPage("index.html", "", "Tea", "en", "<p>x</p>")) == ""
     assert files.finish() == AgentFilesResult(0, 0, (), ())
 
 

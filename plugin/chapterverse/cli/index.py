@@ -32,18 +32,15 @@ from chapterverse.site import starters
 from chapterverse.store import only_head, open_store
 
 PersonaOption = Annotated[
-    str | None,
-    typer.Option("--persona", help="File that tells the chat how to speak; default persona.md.", metavar="FILE"),
+    str | None, typer.Option(help="File that tells the chat how to speak; default persona.md.", metavar="FILE")
 ]
 KnowledgeOption = Annotated[
     str | None,
-    typer.Option(
-        "--knowledge", help="Folder of FAQ and memory files; with --source, default PATH/knowledge.", metavar="DIR"
-    ),
+    typer.Option(help="Folder of FAQ and memory files; with --source, default PATH/knowledge.", metavar="DIR"),
 ]
 
 SourceOption = Annotated[bool, typer.Option("--source", help="PATH holds Markdown or MDX instead of HTML.")]
-SlugsOption = Annotated[SiteGenerator, typer.Option("--slugs", help="With --source: whose rules make anchors.")]
+SlugsOption = Annotated[SiteGenerator, typer.Option(help="With --source: whose rules make anchors.")]
 
 
 def index(

@@ -33,42 +33,31 @@ def switch(name: str, text: str) -> Any:
 
 
 Store = Annotated[
-    str | None,
-    typer.Option("--store", help="Where the index lives: edge:PATH, qdrant:URL, s3://BUCKET/PREFIX.", metavar="URI"),
+    str | None, typer.Option(help="Where the index lives: edge:PATH, qdrant:URL, s3://BUCKET/PREFIX.", metavar="URI")
 ]
-Site = Annotated[str | None, typer.Option("--site", help="Name of the site's index; needed if there are several.")]
-Version = Annotated[str | None, typer.Option("--docs-version", help="Docs version; needed if there are several.")]
+Site = Annotated[str | None, typer.Option(help="Name of the site's index; needed if there are several.")]
+Version = Annotated[str | None, typer.Option(help="Docs version; needed if there are several.")]
 Embedder = Annotated[
     str | None,
-    typer.Option(
-        "--embedder",
-        help="none, cohere[:MODEL], bedrock:MODEL, openai:MODEL or fastembed:MODEL-or-PATH.",
-        metavar="NAME",
-    ),
+    typer.Option(help="none, cohere[:MODEL], bedrock:MODEL, openai:MODEL or fastembed:MODEL-or-PATH.", metavar="NAME"),
 ]
 Ledger = Annotated[
-    str | None,
-    typer.Option("--ledger", help="Where file states are kept: sqlite:PATH or postgresql://HOST/NAME.", metavar="URI"),
+    str | None, typer.Option(help="Where file states are kept: sqlite:PATH or postgresql://HOST/NAME.", metavar="URI")
 ]
 Exclude = Annotated[
-    list[str] | None,
-    typer.Option("--exclude", help="Pages to leave out, as in .gitignore; may be repeated.", metavar="GLOB"),
+    list[str] | None, typer.Option(help="Pages to leave out, as in .gitignore; may be repeated.", metavar="GLOB")
 ]
 Include = Annotated[
     list[str] | None,
     typer.Option(
-        "--include",
-        help="Listings, archives and search pages to keep, as in .gitignore; may be repeated.",
-        metavar="GLOB",
+        help="Listings, archives and search pages to keep, as in .gitignore; may be repeated.", metavar="GLOB"
     ),
 ]
 SiteDir = Annotated[Path, typer.Argument(help="A built site.", metavar="SITE_DIR")]
-BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Address of the site, if its pages don't state it.")]
+BaseUrl = Annotated[str | None, typer.Option(help="Address of the site, if its pages don't state it.")]
 History = Annotated[
     Path | None,
-    typer.Option(
-        "--history", help="The conversation so far: a JSON list of {role, content}, oldest first.", metavar="FILE"
-    ),
+    typer.Option(help="The conversation so far: a JSON list of {role, content}, oldest first.", metavar="FILE"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 

@@ -17,21 +17,20 @@ from chapterverse.indexing.known_address import read_known_site
 from chapterverse.readers.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site import starters
-from chapterverse.site.agent_files import AgentFiles, built_page
+from chapterverse.site.agent_files import AgentFiles, rendered_page
 from chapterverse.site.delivery import deliver, widget_files
 from chapterverse.site.inject import inject as inject_into
 from chapterverse.site.overview import AgentOptions
 from chapterverse.site.tags import plain_tag
 
 EndpointOption = Annotated[
-    str | None, typer.Option("--endpoint", help="Address of the API; / is the site's own origin.", metavar="URL")
+    str | None, typer.Option(help="Address of the API; / is the site's own origin.", metavar="URL")
 ]
-TitleOption = Annotated[str | None, typer.Option("--title", help="Heading of the chat and label of its button.")]
+TitleOption = Annotated[str | None, typer.Option(help="Heading of the chat and label of its button.")]
 ConfigOption = Annotated[
-    Path | None,
-    typer.Option("--config", help="Options of the chat, as YAML or JSON.", metavar="FILE", exists=True, dir_okay=False),
+    Path | None, typer.Option(help="Options of the chat, as YAML or JSON.", metavar="FILE", exists=True, dir_okay=False)
 ]
-QuestionsVersionOption = Annotated[str | None, typer.Option("--docs-version", help="Docs version of these pages.")]
+QuestionsVersionOption = Annotated[str | None, typer.Option(help="Docs version of these pages.")]
 
 
 def widget(
@@ -116,7 +115,7 @@ def open_agent_files(
         reading = read_known_site(site, settings, include, exclude)
     except (InputError, ConfigurationError) as error:
         return None, None, (f"No files for agents were written: {error}",) if options.any else ()
-    home = built_page(site, "index.html", reading.base_url, reading.parts.get("index.html"))
+    home = rendered_page(site, "index.html", reading.base_url, reading.parts.get("index.html"))
     name = home.name if home and home.name else reading.site
     about = home.description if home else ""
     return AgentFiles.open(site, options, settings, name, reading.base_url, about), reading, ()

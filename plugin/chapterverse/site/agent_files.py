@@ -26,7 +26,7 @@ from chapterverse.readers.urls import SAFE, clean_base
 from chapterverse.settings import Settings
 from chapterverse.site import overview
 from chapterverse.site.delivery import replace_file
-from chapterverse.site.markdown_page import PAGE_MARK, BuiltPage, PageFile, digest, markdown_page, markdown_path
+from chapterverse.site.markdown_page import PAGE_MARK, PageFile, RenderedPage, digest, markdown_page, markdown_path
 from chapterverse.site.overview import SKILL_INDEX, AgentOptions, SiteFacts, page_groups
 from chapterverse.site.secret_scan import Scanner, walk
 from chapterverse.site.tags import open_frame, put, put_link
@@ -109,7 +109,7 @@ class AgentFiles:
         cache = BuildCache.open(settings.local_folder, make=keep and bool(facts.base_url))
         return cls(Path(site), options, facts, cache, Scanner(None, settings.secrets))
 
-    def add(self, page: BuiltPage) -> str:
+    def add(self, page: RenderedPage) -> str:
         """Write the Markdown of a page and return the address for its link, "" if it has none."""
         return self._add(page.path, digest(page, self.facts.version), lambda: page) if self._is_on else ""
 
@@ -117,7 +117,7 @@ class AgentFiles:
     def _is_on(self) -> bool:
         return self.options.any and bool(self.facts.base_url)
 
-    def _add(self, page_path: str, page_digest: str, read: Callable[[], BuiltPage]) -> str:
+    def _add(self, page_path: str, page_digest: str, read: Callable[[], RenderedPage]) -> str:
         """Write the Markdown of a page, which is read only if its Markdown is not known yet."""
         path = markdown_path(page_path, self._pages)
         if path in self._pages:
@@ -141,10 +141,10 @@ class AgentFiles:
         self._linked[path] = _href(markdown_path(path))
         return put_link(page, self._linked[path])
 
-    def add_built_pages(self, reading: SitePages) -> None:
+    def add_rendered_pages(self, reading: SitePages) -> None:
         """Write the Markdown of the pages of a built site, and the links into the pages."""
         for path, url in reading.addresses.items():
-            page = built_page(self.site, path, url, reading.parts.get(path))
+            page = rendered_page(self.site, path, url, reading.parts.get(path))
             if page is not None:
                 self._put_link(path, (self.site / path).read_bytes(), self.add(page))
 
@@ -155,7 +155,7 @@ class AgentFiles:
         """
         if not (file.url and self._is_on):
             return ""
-        read = functools.cache(lambda: _built_page(file.path, file.url, *file.read()))
+        read = functools.cache(lambda: _rendered_page(file.path, file.url, *file.read()))
         page_digest = file.noted or digest(read(), self.facts.version)
         href = self._add(file.path, page_digest, read)
         if self._linked.pop(file.path, None) != href:
@@ -186,7 +186,7 @@ class AgentFiles:
         self.cache.finish()
         return AgentFilesResult(self._written, removed, tuple(self._warnings), _warn_of_foreign(self._foreign))
 
-    def _markdown(self, path: str, page_digest: str, read: Callable[[], BuiltPage]) -> PageFile | None:
+    def _markdown(self, path: str, page_digest: str, read: Callable[[], RenderedPage]) -> PageFile | None:
         """Return the Markdown of a page, as an earlier build kept it if it is the same page; None with a warning."""
         key = f"{path} {page_digest}"
         known = self.cache.read(key, PageFile.from_json)
@@ -247,7 +247,7 @@ class AgentFiles:
         return removed
 
 
-def built_page(site: Path, path: str, url: str, part: tuple[int, int] | None = None) -> BuiltPage | None:
+def rendered_page(site: Path, path: str, url: str, part: tuple[int, int] | None = None) -> RenderedPage | None:
     """Return a page of a built site, None if it can't be read; `part` as `SitePages.parts` has it."""
     # Loaded only where a page is read.
     from chapterverse.readers.html.metadata import read_metadata
@@ -263,17 +263,17 @@ def built_page(site: Path, path: str, url: str, part: tuple[int, int] | None = N
         metadata = read_metadata(page)
     if part:
         metadata.narrow(*part)
-    return _built_page(path, url, page, metadata)
+    return _rendered_page(path, url, page, metadata)
 
 
 def _href(path: str) -> str:
     return quote(posixpath.basename(path), safe=SAFE.replace("%", "").replace("/", ""))
 
 
-def _built_page(path: str, url: str, page: str, metadata: PageMetadata) -> BuiltPage:
+def _rendered_page(path: str, url: str, page: str, metadata: PageMetadata) -> RenderedPage:
     base = urljoin(url, metadata.base) if metadata.base else ""
     title, content = metadata.mark.title if metadata.mark else "", metadata.content(page)
-    return BuiltPage(path, url, title, metadata.language, content, metadata.title, base, metadata.description)
+    return RenderedPage(path, url, title, metadata.language, content, metadata.title, base, metadata.description)
 
 
 def _may_be_ours(path: str) -> bool:

@@ -25,7 +25,7 @@ from chapterverse.readers.html.metadata import read_metadata
 from chapterverse.readers.html.tokenizer import apply_edits
 from chapterverse.readers.site_pages import SitePages
 from chapterverse.readers.urls import clean_url, read_sitemap, site_base
-from chapterverse.site.agent_files import AgentFiles, AgentFilesResult, built_page
+from chapterverse.site.agent_files import AgentFiles, AgentFilesResult, rendered_page
 from chapterverse.site.delivery import FOLDER, deliver, replace_file, stamp
 from chapterverse.site.tags import PageFrame, open_frame, put, put_link
 
@@ -161,7 +161,7 @@ class _Work:
         if self.agents is None or src is None:
             return html
         url = self.addresses.get(path)
-        page = built_page(self.site, path, url, self.parts.get(path)) if url else None
+        page = rendered_page(self.site, path, url, self.parts.get(path)) if url else None
         return apply_edits(html, put_link(html, self.agents.add(page) if page else ""))
 
     def _read(self, path: str) -> tuple[bytes, str]:

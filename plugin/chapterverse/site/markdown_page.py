@@ -25,7 +25,7 @@ _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
 @dataclass(frozen=True, slots=True)
-class BuiltPage:
+class RenderedPage:
     """A page as a build has it.
 
     Attributes:
@@ -86,12 +86,12 @@ def markdown_path(path: str, other_paths: Collection[str] = ()) -> str:
     return f"{path}.md" if ending.lower() != "html" or short in other_paths else short
 
 
-def digest(page: BuiltPage, version: str) -> str:
+def digest(page: RenderedPage, version: str) -> str:
     """Return a digest of all that a page's file follows from, but its path."""
     return hashlib.sha256(json.dumps([version, *astuple(page)]).encode()).hexdigest()
 
 
-def markdown_page(page: BuiltPage, path: str, version: str) -> PageFile:
+def markdown_page(page: RenderedPage, path: str, version: str) -> PageFile:
     """Return the Markdown of a page.
 
     Args:
@@ -113,7 +113,7 @@ def markdown_page(page: BuiltPage, path: str, version: str) -> PageFile:
     return PageFile(path, page.url, title, page.language, description, body, text)
 
 
-def _read(page: BuiltPage) -> tuple[str, str]:
+def _read(page: RenderedPage) -> tuple[str, str]:
     """Return the title and the text of a page."""
     # Loaded only if a page changed.
     from chapterverse.readers.sections.html_page import read_with_links

@@ -218,25 +218,12 @@ def _count_signs(text: str, tokens: Sequence[str], languages: Iterable[str]) -> 
 
 def _split_mixed(token: str, stemming: str, language: str) -> Iterator[Word]:
     """Yield the words of a token in scripts with spaces, without, or both."""
-    for run, has_spaces in _runs(token):
-        if has_spaces:
-            if plain := _plain(run, stemming, language):
-                yield plain
-        else:
+    for position, run in enumerate(segmentation.RUN.split(token)):
+        if position % 2:
             for word in segmentation.bigram_words(run, language):
                 yield Word(word[0], tuple(map(hash_term, word)))
-
-
-def _runs(token: str) -> Iterator[tuple[str, bool]]:
-    """Yield the runs of a token, and whether their script has spaces."""
-    at = 0
-    for match in segmentation.RUN.finditer(token):
-        if match.start() > at:
-            yield token[at : match.start()], True
-        yield match.group(), False
-        at = match.end()
-    if at < len(token):
-        yield token[at:], True
+        elif run and (plain := _plain(run, stemming, language)):
+            yield plain
 
 
 def _plain(token: str, stemming: str, language: str) -> Word | None:

@@ -21,8 +21,8 @@ _HAN = "\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fff
 _KATAKANA = "\u30a0-\u30ff\u31f0-\u31ff"
 _HIRAGANA = "\u3040-\u309f"
 _HANGUL = "\uac00-\ud7af"
-#: A run of text in a script without spaces.
-RUN = re.compile(f"[{_HAN}{_KATAKANA}{_HIRAGANA}{_HANGUL}]+")
+#: A run of text in a script without spaces; a split by it keeps the runs.
+RUN = re.compile(f"([{_HAN}{_KATAKANA}{_HIRAGANA}{_HANGUL}]+)")
 _SCRIPT = re.compile(
     f"(?P<han>[{_HAN}]+)|(?P<katakana>[{_KATAKANA}]+)|(?P<hiragana>[{_HIRAGANA}]+)|(?P<hangul>[{_HANGUL}]+)"
 )
