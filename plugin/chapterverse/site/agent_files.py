@@ -28,7 +28,7 @@ from chapterverse.site import overview
 from chapterverse.site.delivery import replace_file
 from chapterverse.site.markdown_page import PAGE_MARK, PageFile, RenderedPage, digest, markdown_page, markdown_path
 from chapterverse.site.overview import SKILL_INDEX, AgentOptions, SiteFacts, page_groups
-from chapterverse.site.secret_scan import Scanner, walk
+from chapterverse.site.secrets import SecretFilter, walk
 from chapterverse.site.tags import open_frame, put, put_link
 from chapterverse.text.json_text import parse_json
 
@@ -77,7 +77,7 @@ class AgentFiles:
     options: AgentOptions
     facts: SiteFacts
     cache: BuildCache
-    scanner: Scanner
+    secrets: SecretFilter
     _pages: dict[str, PageFile] = field(default_factory=dict)
     _written_paths: set[str] = field(default_factory=set)
     _foreign: list[str] = field(default_factory=list)
@@ -107,7 +107,7 @@ class AgentFiles:
         version = settings.docs_version or ""
         facts = SiteFacts(name, clean_base(base_url) or "", description, version, settings.endpoint)
         cache = BuildCache.open(settings.local_folder, make=keep and bool(facts.base_url))
-        return cls(Path(site), options, facts, cache, Scanner(None, settings.secrets))
+        return cls(Path(site), options, facts, cache, SecretFilter(None, settings.secrets))
 
     def add(self, page: RenderedPage) -> str:
         """Write the Markdown of a page and return the address for its link, "" if it has none."""
@@ -196,7 +196,7 @@ class AgentFiles:
             self._warnings.append(f"{read().path} {error}")
             return None
         # What is kept has no key of a known shape; the values of this build's secrets may be others than before.
-        if self.scanner.scrub(markdown.text, with_shapes=not known) != markdown.text:
+        if self.secrets.scrub(markdown.text, with_shapes=not known) != markdown.text:
             says = f"{read().path} got no Markdown, because it holds a secret: see `chapterverse check`."
             self._warnings.append(says)
             return None

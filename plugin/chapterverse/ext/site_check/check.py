@@ -27,6 +27,7 @@ from chapterverse.ext.site_check.findings import Findings
 from chapterverse.ext.site_check.index_check import IndexedPages, no_pages_of, open_index
 from chapterverse.ext.site_check.inspection import Inspection, has_text, inspect, read_ids
 from chapterverse.ext.site_check.links import NOWHERE, InternalLinks, Places, has, read_redirects
+from chapterverse.ext.site_check.secret_scan import SecretScanner
 from chapterverse.indexing.known_address import read_known_site
 from chapterverse.indexing.status import State
 from chapterverse.page_globs import PageGlobs
@@ -38,7 +39,7 @@ from chapterverse.readers.folder import list_files, read_page, real_path
 from chapterverse.readers.site_pages import SitePages
 from chapterverse.readers.urls import clean_url, read_sitemap
 from chapterverse.settings import Settings
-from chapterverse.site import secret_scan
+from chapterverse.site.secrets import walk
 from chapterverse.site.tags import Launcher
 from chapterverse.widget.bundle import CONFIG
 
@@ -105,7 +106,7 @@ def check(
     run.note_addresses()
     run.note_links(progress)
     run.note_index()
-    scanner = secret_scan.Scanner(environ, settings.secrets)
+    scanner = SecretScanner(environ, settings.secrets)
     _note_files(site, findings, scanner, progress)
     # Findings quote addresses and file names, which may contain a secret.
     findings.scrub(lambda text: scanner.scrub(text.replace(NOWHERE, "/")))
@@ -351,9 +352,9 @@ def _text(site: Path, path: str) -> str:
     return ""
 
 
-def _note_files(site: Path, findings: Findings, scanner: secret_scan.Scanner, progress: Progress) -> None:
+def _note_files(site: Path, findings: Findings, scanner: SecretScanner, progress: Progress) -> None:
     """Note secrets in files of any kind, and symbolic links that would publish a file from outside the site."""
-    for path in track(progress, "Searching files", [*secret_scan.walk(site)]):
+    for path in track(progress, "Searching files", [*walk(site)]):
         file = site / path
         if file.is_symlink():
             try:

@@ -14,6 +14,7 @@ import pytest
 
 from chapterverse.cli import main
 from chapterverse.ext.site_check.check import check
+from chapterverse.ext.site_check.secret_scan import SecretScanner
 from chapterverse.ext.transfer import export_file
 from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
@@ -22,7 +23,6 @@ from chapterverse.readers.built_site import read_site
 from chapterverse.settings import Settings
 from chapterverse.site.delivery import widget_files
 from chapterverse.site.inject import inject
-from chapterverse.site.secret_scan import Scanner
 from chapterverse.store import open_store
 
 BASE = "https://tea.example/docs/"
@@ -171,7 +171,7 @@ def test_secrets_of_the_settings_count_whatever_they_are_called(folder: Path) ->
 
 def test_the_line_of_a_secret_is_told(folder: Path) -> None:
     (folder / "a.txt").write_text("x\n" * 50 + made(6) + "\ny" * 50)
-    (says,) = Scanner({"MY_TOKEN": made(6)}).scan(folder, "a.txt")
+    (says,) = SecretScanner({"MY_TOKEN": made(6)}).scan(folder, "a.txt")
     assert says == "a.txt line 51 holds the value of MY_TOKEN."
 
 
@@ -211,8 +211,8 @@ def test_keys_of_services_are_known_wherever_they_are(
     folder: Path, text: str, what: str, written: Callable[[str], bytes]
 ) -> None:
     (folder / "a").write_bytes(written(f" {text} "))
-    assert [says.partition(" holds ")[2] for says in Scanner({}).scan(folder, "a")] == [f"{what}."]
-    assert R not in Scanner({}).scrub(f"x {text} x")
+    assert [says.partition(" holds ")[2] for says in SecretScanner({}).scan(folder, "a")] == [f"{what}."]
+    assert R not in SecretScanner({}).scrub(f"x {text} x")
 
 
 @pytest.mark.parametrize(
@@ -232,4 +232,4 @@ def test_keys_of_services_are_known_wherever_they_are(
 )
 def test_examples_of_them_are_no_keys(folder: Path, text: str) -> None:
     (folder / "a").write_text(text)
-    assert list(Scanner({}).scan(folder, "a")) == []
+    assert list(SecretScanner({}).scan(folder, "a")) == []

@@ -1,8 +1,7 @@
-"""Searches a site's files for secrets: the values given to this build, and keys of known services.
+"""Hides secrets in what is written for readers: the values given to this build, and keys of known services.
 
 A build has keys in its environment, and a mistake (a link to `/proc/self/environ`, a debug page, a bundled `.env`)
-publishes them. Values are searched raw and as HTML, JSON and addresses escape them, in every file. Encoded, split,
-packed and archived secrets are left to a secret scanner such as gitleaks.
+publishes them. Values are found raw and as HTML, JSON and addresses escape them.
 """
 
 from __future__ import annotations
@@ -13,11 +12,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO
 from urllib.parse import quote
-
-#: Bytes searched at once, and bytes of overlap between two searches: more than any secret has.
-_WINDOW, _OVERLAP = 8_000_000, 16_000
 
 #: Names of variables that hold a secret, except those that hold a path or an address of one.
 _SECRET_NAME = re.compile(r"API_?KEY|ACCESS_KEY|SIGNING_KEY|PRIVATE_KEY|SECRET|TOKEN|PASSWORD|PASSWD")
@@ -28,32 +23,17 @@ _MIN_SECRET_CHARS = 12
 _HIDDEN = "…".encode()
 
 
-class Scanner:
-    """Searches files for secrets.
+class SecretFilter:
+    """Hides secrets in texts.
 
     Args:
-        environ: variables whose secret-looking values are searched for; None is this process's environment.
+        environ: variables whose secret-looking values are hidden; None is this process's environment.
         secrets: further values by name, secret whatever their name is.
     """
 
     def __init__(self, environ: Mapping[str, str] | None = None, secrets: Mapping[str, str] | None = None) -> None:
         named_values = _values(os.environ if environ is None else environ, secrets or {})
-        self._values = [(f"the value of {name}", _forms(value)) for name, value in named_values]
-
-    def scan(self, site: Path, path: str) -> Iterator[str]:
-        """Yield a sentence for each kind of secret in a file and in its name, which never quotes the secret.
-
-        Memory is bounded for files of any size.
-
-        Raises:
-            OSError: the file can't be read.
-        """
-        for what in dict(self._find(path.encode(errors="surrogateescape"))):
-            yield f"{path} has {what} in its name."
-        with (site / path).open("rb") as file:
-            lines = self._search(file)
-        for what, line in sorted(lines.items()):
-            yield f"{path} line {line} holds {what}."
+        self._named_forms = [(f"the value of {name}", _forms(value)) for name, value in named_values]
 
     def scrub(self, text: str, *, with_shapes: bool = True) -> str:
         """Return a text with its secrets replaced by "…".
@@ -62,7 +42,7 @@ class Scanner:
             with_shapes: whether keys are found by their shapes too, or only the values that are known.
         """
         content = text.encode(errors="surrogateescape")
-        leaks = [form for _, forms in self._values for form in forms]
+        leaks = [form for _, forms in self._named_forms for form in forms]
         if with_shapes:
             # Loaded only if a page changed.
             from chapterverse.text.secrets_in_text import find_keys
@@ -71,28 +51,6 @@ class Scanner:
         for secret in leaks:
             content = content.replace(secret, _HIDDEN)
         return content.decode(errors="replace")
-
-    def _search(self, file: IO[bytes]) -> dict[str, int]:
-        """Return the first line of each kind of secret."""
-        lines: dict[str, int] = {}
-        line, content = 1, file.read(_WINDOW)
-        while content:
-            for what, at in self._find(content):
-                lines.setdefault(what, line + content.count(b"\n", 0, at))
-            more = file.read(_WINDOW)
-            overlap = content[-_OVERLAP:] if more else b""
-            line += content.count(b"\n") - overlap.count(b"\n")
-            content = overlap + more
-        return lines
-
-    def _find(self, content: bytes) -> Iterator[tuple[str, int]]:
-        """Yield kind and position of the secrets in a part of a file."""
-        from chapterverse.text.secrets_in_text import find_keys
-
-        for what, forms in self._values:
-            if (at := next((at for form in forms if (at := content.find(form)) >= 0), -1)) >= 0:
-                yield what, at
-        yield from ((what, at) for what, _, at in find_keys(content))
 
 
 def walk(site: Path) -> Iterator[str]:
