@@ -141,7 +141,7 @@ class AgentFiles:
         self._linked[path] = _href(markdown_path(path))
         return put_link(page, self._linked[path])
 
-    def add_rendered_pages(self, reading: SitePages) -> None:
+    def add_built_pages(self, reading: SitePages) -> None:
         """Write the Markdown of the pages of a built site, and the links into the pages."""
         for path, url in reading.addresses.items():
             page = rendered_page(self.site, path, url, reading.parts.get(path))
