@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from chapterverse.extensions import EXTENSIONS, Setting
+from chapterverse.manifests import EXTENSIONS, Setting
 
 PAGE = Path(__file__).parents[1] / "site_example" / "docs" / "reference" / "configuration.md"
 BEGIN, END = "<!-- Written by scripts/configuration.py. -->\n\n", "\n<!-- The end of what it writes. -->\n"

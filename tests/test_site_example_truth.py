@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from chapterverse import errors
-from chapterverse.extensions import SETTINGS
+from chapterverse.manifests import SETTINGS
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "site_example"
