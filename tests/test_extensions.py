@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -195,8 +196,11 @@ EXTENSION = Extension("failing", events={"": "failing:fail"})
     assert "clear the cache" not in error
 
 
-def ask(folder: Path, *questions: str) -> tuple[list[list[object]], str]:
-    """Return of each answer its status, its last segment and what it cites, and what was logged."""
+def ask(folder: Path, *questions: str, before: Sequence[str] = ()) -> tuple[list[list[object]], str]:
+    """Ask each after the questions `before`.
+
+    Return of each answer its status, its last segment, what it cites and how many sources it has; and what was logged.
+    """
     (folder / "docs").mkdir()
     (folder / "docs" / "brewing.md").write_text("# Brewing\n\n## Filling\n\nFill the kettle with cold water.\n")
     made = run(folder, command("index", "docs", "--source", "--base-url", "https://site.example/", "--store", "edge:i"))
@@ -204,11 +208,12 @@ def ask(folder: Path, *questions: str) -> tuple[list[list[object]], str]:
     program = f"""
 import json
 from chapterverse.settings import Settings
-from chapterverse_api.contract import ChatQuery
+from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.service import Service
 service = Service.open(Settings(store="edge:i", reading_model="none"))
+before = [Message(role="user", content=text) for text in {before!r}]
 for question in {questions!r}:
-    *_, answer = service.chat(ChatQuery(query=question))
+    *_, answer = service.chat(ChatQuery(query=question, conversation_history=before))
     print(json.dumps([answer.status, answer.segments[-1].text, answer.sources_cited, len(answer.source_chunks)]))
 """
     done = run(folder, program)
@@ -221,6 +226,36 @@ def test_the_documented_lookup_answers_or_adds_a_source(documented: Path) -> Non
     assert answers[0] == ["answered", "The kettle sings at noon.", ["https://kettles.example/"], 1]
     assert [answer[3] for answer in answers[1:]] == [2, 1]
     assert all("cold water" in str(answer[1]) for answer in answers[1:])
+
+
+def test_a_winning_text_that_may_not_answer_alone_is_a_source(documented: Path) -> None:
+    file = documented / "teapot.py"
+    code = file.read_text(encoding="utf-8").replace('query.text == "When does the kettle sing?"', "True")
+    assert "wins=True" in code
+    file.write_text(code, encoding="utf-8")
+    answers, _ = ask(documented, "How do I fill it, the kettle?", before=["Where is the kettle?"])
+    [[status, text, _, sources]] = answers
+    assert (status, "cold water" in str(text), sources) == ("answered", True, 2)
+
+
+EVENT_AFTER_KEEPING = """
+from chapterverse import Extension
+from chapterverse_api.records import open_records
+from chapterverse.settings import Settings
+def look(answer):
+    kept = open_records(Settings(records="sqlite:kept.sqlite")).thread(answer.thread_id)
+    print("KEPT", [turn.question for turn in kept.turns])
+EXTENSION = Extension("looking", events={"": "looking:look"})
+"""
+
+
+def test_a_conversation_is_kept_before_an_extension_is_called(tmp_path: Path) -> None:
+    install(tmp_path, "looking", EVENT_AFTER_KEEPING)
+    kept = ASKED.format(tests=str(ROOT / "tests")).replace(
+        'Path("index"))', "Path(\"index\")).override(records='sqlite:kept.sqlite')"
+    )
+    done = run(tmp_path, kept)
+    assert "KEPT ['How do I clear the cache?']" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -361,7 +396,8 @@ def opened(settings, place):
     raise ValueError(f"password {place} is wrong")
 def forgotten(settings, place):
     "Return nothing."
-EXTENSION = Extension("raising", offers={"store": {"raising:PLACE": "raising:opened", "void:PLACE": "raising:forgotten"}})
+STORES = {"raising:PLACE": "raising:opened", "void:PLACE": "raising:forgotten"}
+EXTENSION = Extension("raising", offers={"store": STORES})
 """
     install(tmp_path, "raising", code)
     for store, kind in ("raising:hunter2", "ValueError"), ("void:hunter2", "TypeError"):
