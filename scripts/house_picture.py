@@ -22,7 +22,7 @@ LAYERS = {
         "embedding", "store", "ledger", "readers widget settings",
         "extensions filters database text reading",
         "page_kinds page_globs progress build_cache",
-        "project model errors version",
+        "project model errors version manifests",
     ),
     "chapterverse_api": (
         "handler", "ext", "commands", "app", "service_loader", "http", "service", "answer", "search",

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from chapterverse.extensions import EXTENSIONS, Setting
+from chapterverse.manifests import EXTENSIONS, Setting
 from chapterverse_api import request_limits as limits
 
 PAGES = Path(__file__).parents[1] / "site_example" / "docs" / "reference"

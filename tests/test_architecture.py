@@ -20,7 +20,7 @@ from house_picture import LAYERS
 
 import chapterverse
 import chapterverse_api
-from chapterverse.extensions import CORE, EXTENSIONS
+from chapterverse.manifests import CORE, EXTENSIONS
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "plugin" / "chapterverse"
@@ -29,7 +29,7 @@ SERVICE = ROOT / "lambda" / "chapterverse_api"
 #: What the service may know of the library.
 OPEN_TO_SERVICE = {
     "model", "errors", "settings", "database", "text", "calibration", "embedding", "store", "filters",
-    "reading", "widget", "extensions", "version",
+    "reading", "widget", "extensions", "manifests", "version",
 }  # fmt: skip
 
 #: The rooms that another room needs.
@@ -323,7 +323,7 @@ def test_no_room_knows_another_but_the_ground_it_stands_on() -> None:
 def test_the_core_names_no_module_of_a_room() -> None:
     named = re.compile(r"""["']chapterverse(?:_api)?\.ext\.""")
     core = (file for package in (LIBRARY, SERVICE) for file in package.rglob("*.py") if "ext" not in file.parts)
-    assert [file.name for file in core if named.search(file.read_text(encoding="utf-8"))] == ["extensions.py"]
+    assert [file.name for file in core if named.search(file.read_text(encoding="utf-8"))] == ["manifests.py"]
 
 
 def _room(module: str) -> str | None:

@@ -7,20 +7,22 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from chapterverse import extensions
 from chapterverse.errors import ConfigurationError
-from chapterverse.extensions import CORE, EXTENSIONS, open_offer
+from chapterverse.extensions import open_offer
+from chapterverse.manifests import CORE, EXTENSIONS
 from chapterverse.settings import Settings
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "site_example" / "docs" / "project" / "extensions.md").read_text(encoding="utf-8")
 
 
-MAKE = "from chapterverse.extensions import Command, Extension, Setting\nEXTENSION = Extension('x', "
+MAKE = "from chapterverse import Command, Extension, Setting\nEXTENSION = Extension('x', "
 TABLES = "offers, lookups, routes and events are tables of texts, and commands one of `Command`"
 
 
@@ -138,7 +140,7 @@ def test_a_setting_of_an_extension_that_is_not_installed_is_unknown(
 
 def test_a_secret_of_an_extension_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code = """
-from chapterverse.extensions import Extension, Setting
+from chapterverse import Extension, Setting
 KEY = Setting("jug_key", "", "The key of the jug.", "secret")
 EXTENSION = Extension("jug", settings=(KEY,))
 """
@@ -179,7 +181,7 @@ print(client.post("/v1/chat", json=asked, headers={{"host": "127.0.0.1"}}).json(
 
 def test_the_documented_event_is_called_and_one_that_fails_stops_no_answer(documented: Path) -> None:
     code = """
-from chapterverse.extensions import Extension
+from chapterverse import Extension
 def fail(answer):
     raise ValueError(answer.query.query)
 EXTENSION = Extension("failing", events={"": "failing:fail"})
@@ -194,8 +196,11 @@ EXTENSION = Extension("failing", events={"": "failing:fail"})
     assert "clear the cache" not in error
 
 
-def ask(folder: Path, *questions: str) -> tuple[list[list[object]], str]:
-    """Return of each answer its status, its last segment and what it cites, and what was logged."""
+def ask(folder: Path, *questions: str, before: Sequence[str] = ()) -> tuple[list[list[object]], str]:
+    """Ask each after the questions `before`.
+
+    Return of each answer its status, its last segment, what it cites and how many sources it has; and what was logged.
+    """
     (folder / "docs").mkdir()
     (folder / "docs" / "brewing.md").write_text("# Brewing\n\n## Filling\n\nFill the kettle with cold water.\n")
     made = run(folder, command("index", "docs", "--source", "--base-url", "https://site.example/", "--store", "edge:i"))
@@ -203,11 +208,12 @@ def ask(folder: Path, *questions: str) -> tuple[list[list[object]], str]:
     program = f"""
 import json
 from chapterverse.settings import Settings
-from chapterverse_api.contract import ChatQuery
+from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.service import Service
 service = Service.open(Settings(store="edge:i", reading_model="none"))
+before = [Message(role="user", content=text) for text in {before!r}]
 for question in {questions!r}:
-    *_, answer = service.chat(ChatQuery(query=question))
+    *_, answer = service.chat(ChatQuery(query=question, conversation_history=before))
     print(json.dumps([answer.status, answer.segments[-1].text, answer.sources_cited, len(answer.source_chunks)]))
 """
     done = run(folder, program)
@@ -222,7 +228,46 @@ def test_the_documented_lookup_answers_or_adds_a_source(documented: Path) -> Non
     assert all("cold water" in str(answer[1]) for answer in answers[1:])
 
 
-@pytest.mark.parametrize("code", ["1 / 0", "return None", "return LookupResult(wins=True)"])
+def test_a_winning_text_that_may_not_answer_alone_is_a_source(documented: Path) -> None:
+    file = documented / "teapot.py"
+    code = file.read_text(encoding="utf-8").replace('query.text == "When does the kettle sing?"', "True")
+    assert "wins=True" in code
+    file.write_text(code, encoding="utf-8")
+    answers, _ = ask(documented, "How do I fill it, the kettle?", before=["Where is the kettle?"])
+    [[status, text, _, sources]] = answers
+    assert (status, "cold water" in str(text), sources) == ("answered", True, 2)
+
+
+EVENT_AFTER_KEEPING = """
+from chapterverse import Extension
+from chapterverse_api.records import open_records
+from chapterverse.settings import Settings
+def look(answer):
+    kept = open_records(Settings(records="sqlite:kept.sqlite")).thread(answer.thread_id)
+    print("KEPT", [turn.question for turn in kept.turns])
+EXTENSION = Extension("looking", events={"": "looking:look"})
+"""
+
+
+def test_a_conversation_is_kept_before_an_extension_is_called(tmp_path: Path) -> None:
+    install(tmp_path, "looking", EVENT_AFTER_KEEPING)
+    kept = ASKED.format(tests=str(ROOT / "tests")).replace(
+        'Path("index"))', "Path(\"index\")).override(records='sqlite:kept.sqlite')"
+    )
+    done = run(tmp_path, kept)
+    assert "KEPT ['How do I clear the cache?']" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "1 / 0",
+        "return None",
+        "return LookupResult(wins=True)",
+        "return LookupResult(['tea'])",
+        "return LookupResult(None)",
+    ],
+)
 def test_a_lookup_that_fails_is_logged_and_the_pages_answer(documented: Path, code: str) -> None:
     file = documented / "teapot.py"
     body = r"(?<=-> LookupResult:\n).*?(?=\n\n)"
@@ -242,19 +287,37 @@ def test_a_lookup_that_fails_is_logged_and_the_pages_answer(documented: Path, co
         ("import nowhere_at_all", "No module named 'nowhere_at_all'"),
         ("EXTENSION = 7", "broken:EXTENSION is no Extension"),
         (
-            "from chapterverse.extensions import Extension\nEXTENSION = Extension('x', hooks={})",
+            "from chapterverse import Extension\nEXTENSION = Extension('x', hooks={})",
             "Extension.__init__() got an unexpected keyword argument 'hooks'",
         ),
-        ("from chapterverse.extensions import Extension\nEXTENSION = Extension('s3')", "another is named s3"),
+        ("from chapterverse import Extension\nEXTENSION = Extension('s3')", "another is named s3"),
         ("raise SystemExit(3)", "3"),
         (f"{MAKE}settings=(7,))", "settings is no tuple of `Setting`"),
         (
             f"{MAKE}settings=(Setting('y_z', '', 'Z.'),))",
-            "the name of the setting y_z doesn't begin with x_, or is one of ours",
+            "the name of the setting y_z doesn't begin with x_",
         ),
         (
             f"{MAKE}settings=(Setting('x_z', 0, 'Z.', 'switch'),))",
             "the setting x_z has another prefix, or a default that is no switch",
+        ),
+        (f"{MAKE}settings=Setting('x_z', '', 'Z.'))", "settings is no tuple of `Setting`"),
+        (
+            f"{MAKE}settings=(Setting('x_z', 1.5, 'Z.', 'float'),))",
+            "the setting x_z has no kind of text, switch, count, secret",
+        ),
+        (f"{MAKE}settings=(Setting('x_z', '', 'Z.'),) * 2)", "another setting is named x_z"),
+        (
+            f"{MAKE}settings=(Setting('x_z', 5, 'Z.', 'count'),))",
+            "the default of the setting x_z isn't from 1 to its `most`",
+        ),
+        (f"{MAKE}parts={{'documents': 'x:y'}})", "parts and extra are only for rooms of ours"),
+        (f"{MAKE}events={{'': 'x'}})", "the place 'x' is not module:object"),
+        (f"{MAKE}commands={{'a': Command('Ask', 'x.y', 'Z.')}})", "the place 'x.y' is not module:object"),
+        (f"{MAKE}lookups={{'fact': 'x:y'}})", "there is no type fact of documents"),
+        (
+            "from chapterverse.manifests import Extension\nEXTENSION = Extension('')",
+            "its name isn't a word of letters, digits, _ and -",
         ),
         (f"{MAKE}events={{'x_on': 'x:y'}})", "there is no setting x_on"),
         (f"{MAKE}commands={{'a': ('b', 'c')}})", TABLES),
@@ -287,7 +350,7 @@ def test_a_command_of_ours_searches_for_no_extension(tmp_path: Path) -> None:
     ],
 )
 def test_a_route_that_fails_stops_no_other(documented: Path, place: str, says: str) -> None:
-    code = f"from chapterverse.extensions import Extension\nEXTENSION = Extension('bad', routes={{'': {place!r}}})"
+    code = f"from chapterverse import Extension\nEXTENSION = Extension('bad', routes={{'': {place!r}}})"
     install(documented, "bad", code)
     program = "from chapterverse_api.app import create_app\nfrom chapterverse.settings import Settings\n"
     done = run(documented, f"{program}print([r.path for r in create_app(settings=Settings()).routes])")
@@ -297,19 +360,27 @@ def test_a_route_that_fails_stops_no_other(documented: Path, place: str, says: s
 
 def test_two_that_claim_one_command(documented: Path) -> None:
     code = """
-from chapterverse.extensions import Command, Extension
-EXTENSION = Extension("late", commands={name: Command("Ask", "late:never", "Never.") for name in ("brew", "index")})
+from chapterverse import Command, Extension
+never = "late:never"
+EXTENSION = Extension(
+    "late",
+    commands={name: Command("Ask", never, "Never.") for name in ("brew", "index", "late")},
+    offers={"store": {"teapot:PATH": never, "edge:PATH": never, "late:PATH": never}, "checker": {"edge": never}},
+)
 """
     install(documented, "zz_late", code)
     done = run(documented, command("--help"))
     assert done.stderr.splitlines() == [
-        f"The command {name} of the extension late is left out: another has that name." for name in ("brew", "index")
+        f"The {name} of the extension late is left out: another has that name."
+        for name in ("command brew", "command index", "store edge", "store teapot")
     ]
+    done = run(documented, OPENED)
+    assert done.stdout == "teapot kitchen at 80 degrees\n"
 
 
 def test_what_an_extension_fails_to_load_is_one_sentence(tmp_path: Path) -> None:
     code = """
-from chapterverse.extensions import Extension
+from chapterverse import Extension
 EXTENSION = Extension("gone", offers={"store": {"gone:PLACE": "gone:Nothing.at_all"}})
 """
     install(tmp_path, "gone", code)
@@ -320,14 +391,18 @@ EXTENSION = Extension("gone", offers={"store": {"gone:PLACE": "gone:Nothing.at_a
 
 def test_what_an_extension_raises_is_one_sentence_without_its_words(tmp_path: Path) -> None:
     code = """
-from chapterverse.extensions import Extension
+from chapterverse import Extension
 def opened(settings, place):
     raise ValueError(f"password {place} is wrong")
-EXTENSION = Extension("raising", offers={"store": {"raising:PLACE": "raising:opened"}})
+def forgotten(settings, place):
+    "Return nothing."
+STORES = {"raising:PLACE": "raising:opened", "void:PLACE": "raising:forgotten"}
+EXTENSION = Extension("raising", offers={"store": STORES})
 """
     install(tmp_path, "raising", code)
-    done = run(tmp_path, command("status", "--store", "raising:hunter2"))
-    assert done.stderr == "Error: The extension raising can't open what a setting names (ValueError).\n"
+    for store, kind in ("raising:hunter2", "ValueError"), ("void:hunter2", "TypeError"):
+        done = run(tmp_path, command("status", "--store", store))
+        assert done.stderr == f"Error: The extension raising can't open what a setting names ({kind}).\n"
 
 
 def test_a_package_lists_its_extensions_and_a_start_searches_for_none(documented: Path) -> None:

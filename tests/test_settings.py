@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.extensions import EXTENSIONS, SETTINGS, Setting
+from chapterverse.manifests import EXTENSIONS, SETTINGS, Setting
 from chapterverse.settings import DEFAULT_STORE, Settings, document_options, explain_unknown_variables
 
 

@@ -15,7 +15,7 @@ import reference
 import yaml
 
 from chapterverse import errors
-from chapterverse.extensions import SETTINGS
+from chapterverse.manifests import SETTINGS
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "site_example"

@@ -13,7 +13,8 @@ from starlette.middleware import Middleware
 from starlette.responses import Response
 
 from chapterverse.errors import ChapterVerseError
-from chapterverse.extensions import EXTENSIONS, foreign, load_routers
+from chapterverse.extensions import foreign, load_routers
+from chapterverse.manifests import EXTENSIONS
 from chapterverse.settings import Settings
 from chapterverse.version import __version__
 from chapterverse_api import rejections, validation

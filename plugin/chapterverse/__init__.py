@@ -12,9 +12,9 @@ from chapterverse.version import __version__
 if TYPE_CHECKING:
     from chapterverse.embedding import Embedder
     from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexFault, InputError, ProviderError
-    from chapterverse.extensions import Command, Extension, Setting
     from chapterverse.indexing.enrichment import PageEnricher
     from chapterverse.ledger import Ledger
+    from chapterverse.manifests import Command, Extension, Setting
     from chapterverse.model import Chunk, Head, Point
     from chapterverse.settings import Settings
     from chapterverse.store import Publication, Snapshot, Store
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 _PLACES = {
     "ChapterVerseError": "errors",
     "Chunk": "model",
-    "Command": "extensions",
+    "Command": "manifests",
     "ConfigurationError": "errors",
     "Embedder": "embedding",
-    "Extension": "extensions",
+    "Extension": "manifests",
     "Head": "model",
     "IndexFault": "errors",
     "InputError": "errors",
@@ -35,7 +35,7 @@ _PLACES = {
     "Point": "model",
     "ProviderError": "errors",
     "Publication": "store",
-    "Setting": "extensions",
+    "Setting": "manifests",
     "Settings": "settings",
     "Snapshot": "store",
     "Store": "store",

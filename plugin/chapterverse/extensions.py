@@ -1,563 +1,35 @@
-"""The rooms, and what each offers to the core.
-
-A room is a manifest of strings, `module:object`. Nothing of a room is imported before it is used, so a room that is off
-costs nothing. Another distribution adds its own manifest by an entry point of the group `chapterverse.extensions`.
-"""
+"""Finds and loads what the rooms offer, and the extensions that other distributions add by an entry point."""
 
 from __future__ import annotations
 
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
+from chapterverse.manifests import EXTENSIONS, GROUPS, PREFIX, SETTINGS, Command, Extension, Setting
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 _T = TypeVar("_T")
 
-#: Variables of ours begin so.
-PREFIX = "CHAPTERVERSE_"
-
 _ENTRY_POINTS = "chapterverse.extensions"
 #: A line `name = module:object` for each entry point that was there when a package was made.
 PACKED = Path(__file__).with_name("extensions.txt")
-
-
-@dataclass(frozen=True, slots=True)
-class Setting(Generic[_T]):
-    """A setting, as `chapterverse.toml` and a variable of the environment state it. `settings[SETTING]` is its value.
-
-    Attributes:
-        help: says what it does, in Markdown; links start at the folder of the docs.
-        kind: a text, true or false, a whole number from 1 to `most`, or a text that no file may hold.
-        prefix: of the variable; only a key or an address that other programs read too has none.
-    """
-
-    name: str
-    default: _T
-    help: str
-    kind: Literal["text", "switch", "count", "secret"] = "text"
-    most: int = 0
-    prefix: str = PREFIX
-
-    @property
-    def variable(self) -> str:
-        return self.prefix + self.name.upper()
+#: The type of a setting's default, by its kind.
+_TYPES: Mapping[str, type[Any]] = {"text": str, "switch": bool, "count": int, "secret": str}
 
 
 class Values(Protocol):
     """The values of settings: `chapterverse.settings.Settings`, which knows the manifests."""
 
     def __getitem__(self, setting: Setting[_T], /) -> _T: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command, by its place and the first line of its help.
-
-    Attributes:
-        group: the part of a site's life under which `--help` lists it; empty if it doesn't.
-    """
-
-    group: str
-    place: str
-    help: str
-
-
-@dataclass(frozen=True, slots=True)
-class Extension:
-    """What a room offers.
-
-    Attributes:
-        offers: by setting, and by the form of a value (`cohere[:MODEL]`), a function of the settings and of what
-            follows the colon, which opens what the value names. A form without a function names nothing to open.
-        parts: by its name, what makes a part of the core's walk that one room has. It is no hook for others: ours come
-            first.
-        lookups: by a type of documents, what looks them up before the pages are searched, where the index holds such
-            documents; "" is always on.
-        commands: by name.
-        routes: the places of routers by the setting that switches them on; "" is always on.
-        events: likewise those of functions that are called with each `AnswerGiven`.
-        extra: the extra of our distribution that it needs besides `api`.
-    """
-
-    name: str
-    settings: tuple[Setting[Any], ...] = ()
-    offers: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    parts: Mapping[str, str] = field(default_factory=dict)
-    lookups: Mapping[str, str] = field(default_factory=dict)
-    commands: Mapping[str, Command] = field(default_factory=dict)
-    routes: Mapping[str, str] = field(default_factory=dict)
-    events: Mapping[str, str] = field(default_factory=dict)
-    extra: str = ""
-
-
-#: The core offers what needs no service, in the same way.
-CORE = Extension(
-    "core",
-    settings=(
-        Setting("store", "edge:.cache/plugin/chapterverse", "[Where the index lives](running/stores.md)."),
-        Setting("site", "", "Name of the site's index, which a store of several sites requires."),
-        Setting("docs_version", None, "Version of the docs, for sites with several. Mike sets `MIKE_DOCS_VERSION`."),
-        Setting(
-            "base_url",
-            "",
-            "Address of the site, to which citations are rewritten if the index has another; unset, from the pages.",
-        ),
-        Setting("endpoint", "", "[Address of the API](#endpoint) that the widget calls."),
-        Setting(
-            "publish",
-            None,
-            "Whether a clean build [writes the index](running/deploying.md#publish): unset, only an embedded one.",
-            "switch",
-        ),
-        Setting(
-            "preview_store",
-            "",
-            "Remote store for [builds of pull requests](running/deploying.md#previews), which have none without it.",
-        ),
-        Setting(
-            "ledger",
-            "",
-            "Which files need no reading; unset, [a file for each store](running/stores.md#ledger).",
-            "secret",
-        ),
-        Setting("embedder", "none", "The [model that makes dense vectors](how-it-works/embedders.md)."),
-        Setting(
-            "reading_model",
-            "auto",
-            "The [reading model](how-it-works/retrieval.md#reading): `auto` for the installed one, `none`, or a"
-            " folder.",
-        ),
-        Setting(
-            "reranker",
-            "none",
-            "The [reranker](how-it-works/retrieval.md#rerank) of the results; `local` is `none` too.",
-        ),
-        Setting(
-            "generator", "extractive", "[What writes the answer](how-it-works/answers.md#models); `extractive` quotes."
-        ),
-        Setting(
-            "checker",
-            "words",
-            "The [second vote](how-it-works/citations.md#second-vote) on undecided citations; `words` asks no model.",
-        ),
-        Setting("signing_key", "", "[Signs answers](#signing-key); unset, random for each process.", "secret"),
-        Setting(
-            "allowed_origins", "", "[Sites that may ask](#origins), separated by commas; unset, only the same origin."
-        ),
-        Setting("limiter", "memory", "[What counts requests and money](running/limits.md#limiter)."),
-        Setting(
-            "rates",
-            "10/min,60/h,200/day",
-            "[How often one reader may ask](running/limits.md#rates); `off` for no limit.",
-        ),
-        Setting(
-            "daily_budget_usd",
-            "5",
-            "[What models may cost a site in a day](running/limits.md#budget), in US dollars; `off` for no limit.",
-        ),
-        Setting(
-            "prices", "", "[Prices of models](running/limits.md#prices) that differ from the list, or that it lacks."
-        ),
-        Setting(
-            "economy_generator",
-            "",
-            "The generator from 80 % of the day's budget on; unset, a cheaper one of Cohere's, else the usual.",
-        ),
-        Setting(
-            "log_questions",
-            False,
-            "Writes questions and comments on ratings into [the log](reference/http-api.md#log).",
-            "switch",
-        ),
-        Setting("log_answers", False, "Writes answers into [the log](reference/http-api.md#log).", "switch"),
-    ),
-    offers={
-        "store": {"edge:PATH": "chapterverse.store.edge:EdgeStore.from_settings"},
-        "ledger": {"sqlite:PATH": "chapterverse.ledger:Ledger.from_settings"},
-        "embedder": {"none": ""},
-        "enricher": {"none": ""},
-        "reranker": {"none": "", "local": ""},
-        "generator": {"extractive": "chapterverse_api.draft.extractive:Extractive.from_settings"},
-        "checker": {"words": ""},
-        "limiter": {
-            "memory": "chapterverse_api.limits.memory:MemoryLimiter.from_settings",
-            "sqlite:PATH": "chapterverse_api.limits.sqlite:SqliteLimiter.from_settings",
-        },
-    },
-    commands={
-        "index": Command("Build", "chapterverse.cli.index:index", "Update the index to hold exactly this site."),
-        "inject": Command(
-            "Build",
-            "chapterverse.cli.site:inject",
-            "Put the chat into every page of a built site, and write files for agents.",
-        ),
-        "widget": Command(
-            "Build",
-            "chapterverse.cli.site:widget",
-            "Write the chat's files into a folder, and print the script tag for the pages.",
-        ),
-        "search": Command("Ask", "chapterverse_api.commands.ask:search", "List the chunks that a question finds."),
-        "ask": Command("Ask", "chapterverse_api.commands.ask:ask", "Answer a question, or explain a text."),
-        "serve": Command("Ask", "chapterverse_api.commands.ask:serve", "Run the API, and optionally serve the site."),
-        "status": Command("Operate", "chapterverse.cli.index:status", "Show what is indexed."),
-    },
-    events={"": "chapterverse_api.answer.event:measure"},
-)
-
-EXTENSIONS = (
-    CORE,
-    Extension(
-        "sources",
-        parts={
-            "also_entries": "chapterverse.ext.sources.entries:parse_entries",
-            "also": "chapterverse.ext.sources.external_sources:collect_external",
-            "single_source": "chapterverse.ext.sources.single_source:add_source",
-            "markdown_folder": "chapterverse.ext.sources.markdown_folder:read_markdown_folder",
-        },
-    ),
-    Extension(
-        "site_check",
-        commands={
-            "check": Command(
-                "Build", "chapterverse.ext.site_check.command:check", "Report mistakes in a built site and its index."
-            )
-        },
-    ),
-    Extension(
-        "transfer",
-        commands={
-            "export": Command("Operate", "chapterverse.ext.transfer.command:export", "Write an index to a file."),
-            "import": Command(
-                "Operate",
-                "chapterverse.ext.transfer.command:import_",
-                "Make an index hold exactly the content of a file.",
-            ),
-            "repair": Command(
-                "Operate",
-                "chapterverse.ext.transfer.command:repair",
-                "Remove what no live index uses, and rebuild a lost ledger from the index.",
-            ),
-            "unpublish": Command(
-                "",
-                "chapterverse.ext.transfer.command:unpublish",
-                "Remove a site's index, or that of one docs version, from the store.",
-            ),
-        },
-    ),
-    Extension(
-        "npm",
-        commands={
-            "publish": Command(
-                "", "chapterverse.ext.npm.command:publish", "Put the chat into a built site and index it."
-            ),
-            "preview": Command(
-                "",
-                "chapterverse.ext.npm.command:preview",
-                "Run the API beside a generator's own preview, for its plugin.",
-            ),
-        },
-    ),
-    Extension(
-        "knowledge",
-        settings=(
-            Setting(
-                "knowledge",
-                "",
-                "Folder of [FAQ and memory files](#knowledge) to index; unset, `knowledge` in the docs.",
-            ),
-            Setting("persona", "", "File to index that tells the chat [how to speak](#persona); unset, `persona.md`."),
-            *(
-                Setting(f"enable_{kind}", True, "As the option of [documents](#documents).", "switch")
-                for kind in ("persona", "faq", "memory")
-            ),
-            *(
-                Setting(f"{kind}_top_k", default, "As the option of [documents](#documents).", "count", most)
-                for kind, default, most in (("faq", 2, 10), ("memory", 3, 20))
-            ),
-        ),
-        parts={
-            "documents": "chapterverse.ext.knowledge.folder:KnowledgeFiles.find",
-            "repeated_questions": "chapterverse.ext.knowledge.questions:repeated_questions",
-            "validate_chunk": "chapterverse.ext.knowledge.metadata:validate_chunk",
-            "document_schemas": "chapterverse.ext.knowledge.metadata:get_schemas",
-            "persona": "chapterverse.ext.knowledge.persona:persona_of",
-            "unmatched_entries": "chapterverse.ext.knowledge.commands:list_unmatched",
-            "weigh_memories": "chapterverse_api.ext.knowledge.memories:weigh_memories",
-        },
-        lookups={
-            "faq": "chapterverse_api.ext.knowledge.faq:look_up",
-            "memory": "chapterverse_api.ext.knowledge.memories:look_up",
-        },
-        commands={
-            "remember": Command(
-                "Operate",
-                "chapterverse.ext.knowledge.commands:remember",
-                "Write a fact for the chat into a file beside your docs, or remove one.",
-            ),
-            "schema": Command(
-                "Operate",
-                "chapterverse.ext.knowledge.commands:schema",
-                "Print the fields of a document type, or of all.",
-            ),
-        },
-    ),
-    Extension("leases"),
-    Extension(
-        "net",
-        settings=(
-            Setting(
-                "allow_private",
-                "",
-                "Private servers to fetch from, also by plain HTTP: `host:port,host:port`."
-                " All others need HTTPS and a public address.",
-            ),
-        ),
-    ),
-    Extension("embedders"),
-    Extension(
-        "qdrant",
-        settings=(
-            Setting("qdrant_url", "", "The server of the store `qdrant:` without an address.", prefix=""),
-            Setting("qdrant_api_key", "", "The key of a Qdrant server.", "secret", prefix=""),
-        ),
-        offers={"store": {"qdrant[:URL]": "chapterverse.ext.qdrant.store:QdrantStore.from_settings"}},
-    ),
-    Extension("s3", offers={"store": {"s3://BUCKET/PREFIX": "chapterverse.ext.s3.store:S3Store.from_settings"}}),
-    Extension(
-        "conversations",
-        settings=(
-            Setting("records", "", "Where [conversations are kept](#records), if at all.", "secret"),
-            Setting("records_days", "30", "Days for which a conversation is kept, 1 to 3650."),
-            *(
-                Setting(f"enable_{kind}", True, "As the option of [documents](#documents).", "switch")
-                for kind in ("turn", "summary")
-            ),
-            *(
-                Setting(f"{kind}_top_k", default, "As the option of [documents](#documents).", "count", most)
-                for kind, default, most in (("turn", 4, 20), ("summary", 2, 10))
-            ),
-        ),
-        offers={"records": {"sqlite:PATH": "chapterverse_api.ext.conversations.table:RecordsTable.from_settings"}},
-        parts={"conversations": "chapterverse_api.ext.conversations.threads:open_threads"},
-        commands={
-            "feedback": Command(
-                "Measure",
-                "chapterverse_api.ext.conversations.commands:feedback",
-                "Print readers' ratings of answers, newest first.",
-            ),
-            "forget": Command(
-                "Operate",
-                "chapterverse_api.ext.conversations.commands:forget",
-                "Forget a conversation, or all old ones.",
-            ),
-        },
-        # A secret may still name the database.
-        routes=dict.fromkeys(("records", "secrets_arn"), "chapterverse_api.ext.conversations.routes:router"),
-    ),
-    Extension(
-        "postgres",
-        extra="postgres",
-        offers={
-            "ledger": {"postgres[ql]://USER:PASSWORD@HOST/NAME": "chapterverse.ext.postgres.ledger:open_ledger"},
-            "records": {"postgres[ql]://USER:PASSWORD@HOST/NAME": "chapterverse_api.ext.postgres.records:open_records"},
-        },
-    ),
-    Extension(
-        "aws",
-        settings=(
-            Setting(
-                "secrets_arn",
-                "",
-                "[Where AWS keeps secrets](running/operating.md#secrets): ARNs of Secrets Manager or Parameter Store,"
-                " separated by commas.",
-            ),
-        ),
-        parts={"secrets_arn": "chapterverse.ext.aws.secrets:resolve_secrets"},
-    ),
-    Extension(
-        "dynamodb",
-        offers={
-            "records": {"dynamodb:TABLE": "chapterverse_api.ext.dynamodb.records:DynamoRecords.from_settings"},
-            "limiter": {"dynamodb:TABLE": "chapterverse_api.ext.dynamodb.limiter:DynamoLimiter.from_settings"},
-        },
-    ),
-    Extension(
-        "cohere",
-        settings=(
-            Setting("cohere_url", "https://api.cohere.com", "Address of Cohere's API, without `/v2`."),
-            Setting("cohere_api_key", "", "The key of Cohere's API.", "secret", prefix=""),
-        ),
-        offers={
-            "embedder": {"cohere[:MODEL]": "chapterverse.ext.cohere.embedder:CohereEmbedder.from_settings"},
-            "reranker": {"cohere[:MODEL]": "chapterverse_api.ext.cohere.reranker:CohereReranker.from_settings"},
-            "generator": {"cohere[:MODEL]": "chapterverse_api.ext.cohere.generator:CohereGenerator.from_settings"},
-        },
-    ),
-    Extension(
-        "openai",
-        settings=(
-            Setting(
-                "openai_url",
-                "https://api.openai.com",
-                "Address of OpenAI's API or of a server with its interface, without `/v1`, for embedder, generator"
-                " and checker; [other addresses](how-it-works/answers.md#addresses) are used as they are.",
-            ),
-            Setting("openai_api_key", "", "The key of that server.", "secret", prefix=""),
-        ),
-        offers={
-            "embedder": {"openai:MODEL": "chapterverse.ext.openai.embedder:OpenAIEmbedder.from_settings"},
-            "generator": {"openai:MODEL": "chapterverse_api.ext.openai.generator:OpenAIGenerator.from_settings"},
-            "checker": {"openai:MODEL": "chapterverse_api.ext.openai.checker:OpenAIChecker.from_settings"},
-        },
-        parts={"cold_models": "chapterverse_api.ext.openai.model_loader:load_models"},
-    ),
-    Extension(
-        "bedrock",
-        extra="aws",
-        offers={
-            "embedder": {"bedrock:MODEL": "chapterverse.ext.bedrock.embedder:BedrockEmbedder.from_settings"},
-            "reranker": {"bedrock:MODEL": "chapterverse_api.ext.bedrock.reranker:BedrockReranker.from_settings"},
-            "generator": {"bedrock:MODEL": "chapterverse_api.ext.bedrock.generator:BedrockGenerator.from_settings"},
-            "checker": {
-                "bedrock:guardrail/ID[:VERSION]": "chapterverse_api.ext.bedrock.checker:GuardrailChecker.from_settings"
-            },
-        },
-    ),
-    Extension(
-        "fastembed",
-        extra="local",
-        offers={
-            "embedder": {"fastembed:MODEL-or-PATH": "chapterverse.ext.fastembed.embedder:FastEmbedder.from_settings"}
-        },
-    ),
-    Extension(
-        "enrichment",
-        settings=(
-            Setting(
-                "enricher",
-                "none",
-                "The [enricher](how-it-works/enrichment.md), a model that a build asks about changed pages.",
-            ),
-        ),
-        offers={
-            "enricher": dict.fromkeys(
-                ("cohere:MODEL", "openai:MODEL", "bedrock:MODEL"),
-                "chapterverse.ext.enrichment.setting:EnricherSetting.from_settings",
-            )
-        },
-    ),
-    Extension(
-        "work",
-        settings=(
-            Setting(
-                "proof_of_work",
-                False,
-                "Whether readers must [solve a challenge](running/limits.md#work) for each question after half of a"
-                " limit.",
-                "switch",
-            ),
-        ),
-        parts={"proof_of_work": "chapterverse_api.ext.work.proof_of_work:ProofOfWork"},
-    ),
-    Extension(
-        "evaluation",
-        parts={"questions": "chapterverse_api.ext.evaluation.questions:read_questions"},
-        commands={
-            "eval": Command(
-                "Measure",
-                "chapterverse_api.ext.evaluation.eval_command:eval_",
-                "Measure how well questions are answered.",
-            ),
-            "calibrate": Command(
-                "Measure",
-                "chapterverse_api.ext.evaluation.calibrate_command:calibrate",
-                "Fit refusals to readers' questions.",
-            ),
-            "trace": Command(
-                "Measure", "chapterverse_api.ext.evaluation.trace_command:trace", "Show how a question is answered."
-            ),
-        },
-    ),
-    Extension(
-        "report",
-        settings=(
-            Setting(
-                "report",
-                False,
-                "[Ask readers' questions again](running/report.md#again) when the index changes.",
-                "switch",
-            ),
-            Setting(
-                "report_token",
-                "",
-                "By it agents read [what your docs lack](running/report.md#agents) at `/mcp`.",
-                "secret",
-            ),
-        ),
-        parts={"report": "chapterverse.ext.report.command:after_build"},
-        commands={
-            "report": Command(
-                "Measure", "chapterverse.ext.report.command:report", "Show what readers ask, and what the docs lack."
-            )
-        },
-    ),
-    Extension(
-        "agents",
-        settings=(
-            Setting(
-                "schemas",
-                "schemas",
-                "Folder of JSON Schemas, `NAME.json`, for [answers with data](reference/http-api.md#data);"
-                " `make package` packs `schemas` for Lambda.",
-            ),
-            Setting(
-                "tools",
-                "",
-                "File of [the tools](reference/tools.md) that a model may call; `CHAPTERVERSE_TOOL_…` hold secrets"
-                " for their headers.",
-            ),
-            Setting("mcp", False, "Whether [agents may ask](reference/mcp.md), at `/mcp`.", "switch"),
-            Setting(
-                "mcp_rates",
-                "120/min,2000/h,20000/day",
-                "[How often programs may call](reference/mcp.md#rates) at `/mcp` from one address.",
-            ),
-        ),
-        parts={
-            "plans": "chapterverse_api.ext.agents.plans.requests:plan_for_owner",
-            "plan_walk": "chapterverse_api.ext.agents.plans.walk:walk_plan",
-            "schemas": "chapterverse_api.ext.agents.structured_output.data:SchemaAnswer",
-            "tools": "chapterverse_api.ext.agents.tools.site_tools:open_tools",
-        },
-        commands={
-            "mcp": Command(
-                "Ask",
-                "chapterverse_api.ext.agents.command:mcp",
-                "Answer a program over the Model Context Protocol.",
-            )
-        },
-        routes={
-            "": "chapterverse_api.ext.agents.routes.completions:router chapterverse_api.ext.agents.routes.plans:router",
-            "mcp": "chapterverse_api.ext.agents.routes.mcp:router",
-        },
-    ),
-)
-
-#: The settings of ours, by name.
-SETTINGS = {setting.name: setting for extension in EXTENSIONS for setting in extension.settings}
-
-#: The parts of a site's life by which `--help` lists the commands.
-GROUPS = ("Build", "Ask", "Measure", "Operate")
 
 
 def find_settings(names: Iterable[str]) -> Mapping[str, Setting[Any]]:
@@ -597,7 +69,7 @@ def open_offer(setting: str, settings: Values, variable: str = "") -> Any:
 
 def load_part(name: str) -> Any:
     """Return what makes a part of the core's walk that a room has."""
-    return next(load(extension.parts[name], extension) for extension in every_extension() if name in extension.parts)
+    return next(load(room.parts[name]) for room in EXTENSIONS if name in room.parts)
 
 
 def load_part_of_offer(name: str, setting: str, settings: Values) -> Any:
@@ -633,13 +105,10 @@ def load(place: str, extension: Extension | None = None) -> Any:
 
 
 def list_commands() -> dict[str, Command]:
-    """Return every command by name. A foreign one with the name of another is left out, and that is said."""
+    """Return every command by name. Of two with one name the first counts."""
     found: dict[str, Command] = {}
-    for extension in every_extension():
-        for name, command in extension.commands.items():
-            if name in found:
-                _complain(f"The command {name} of the extension {extension.name} is left out: another has that name.")
-            found.setdefault(name, command)
+    for row in chain.from_iterable(extension.commands.items() for extension in every_extension()):
+        found.setdefault(*row)
     return found
 
 
@@ -649,9 +118,9 @@ def load_routers(settings: Values, extensions: Iterable[Extension]) -> Iterator[
         yield from _load_each("router", extension.routes, extension, settings, lambda it: hasattr(it, "include_router"))
 
 
-def load_listeners(settings: Values) -> Iterator[Any]:
+def load_listeners(settings: Values, extensions: Iterable[Extension]) -> Iterator[Any]:
     """Yield what is called with each answer, likewise."""
-    for extension in every_extension():
+    for extension in extensions:
         yield from _load_each("function", extension.events, extension, settings, callable)
 
 
@@ -674,21 +143,31 @@ def _load_each(
 
 @cache
 def foreign() -> tuple[Extension, ...]:
-    """Return the manifests of other distributions, searched once. One that can't be used is named and left out."""
+    """Return the manifests of other distributions, searched once. What can't be used is named and left out."""
     found = {own.name: own for own in EXTENSIONS}
+    claimed = {claim for own in EXTENSIONS for claim in _claims(own)}
     for entry in sorted(_find_entry_points(), key=lambda entry: entry.name):
         try:
             extension = entry.load()
             if not isinstance(extension, Extension):
                 raise TypeError(f"{entry.value} is no Extension")
-            if extension.name in found:
-                raise ValueError(f"another is named {extension.name}")
-            _check(extension)
-            found[extension.name] = extension
+            _check(extension, found)
         # Whatever a stranger's module raises at its import, everything else works on.
         except (Exception, SystemExit) as error:
             _complain(f"The extension {entry.name} is left out: {_line(error)}.")
+            continue
+        found[extension.name], claims = extension, _claims(extension)
+        for noun, name in sorted(claims & claimed):
+            _complain(f"The {noun} {name} of the extension {extension.name} is left out: another has that name.")
+        claimed |= claims
     return tuple(found.values())[len(EXTENSIONS) :]
+
+
+def _claims(extension: Extension) -> set[tuple[str, str]]:
+    """Return the names that one extension alone can have: of commands, and of a setting's values."""
+    forms = ((setting, form) for setting, offers in extension.offers.items() for form in offers)
+    values = {(setting, kind) for setting, form in forms for kind in _kinds(form)}
+    return values | {("command", name) for name in extension.commands}
 
 
 def _find_entry_points() -> Iterable[EntryPoint]:
@@ -714,7 +193,9 @@ def every_extension() -> Iterator[Extension]:
 
 def _open(place: str, extension: Extension, settings: Values, rest: str) -> Any:
     try:
-        return load(place, extension)(settings, rest) if place else None
+        opened = load(place, extension)(settings, rest) if place else None
+        if place and opened is None and extension not in EXTENSIONS:
+            raise TypeError
     except ChapterVerseError:
         raise
     except Exception as error:
@@ -723,22 +204,42 @@ def _open(place: str, extension: Extension, settings: Values, rest: str) -> Any:
         # What it says may hold a password.
         message = f"The extension {extension.name} can't open what a setting names ({type(error).__name__})."
         raise ConfigurationError(message) from error
+    return opened
 
 
-def _check(extension: Extension) -> None:
-    """Raise `ValueError` if a field of a manifest can't be used."""
-    _check_settings(extension)
+def _check(extension: Extension, others: Mapping[str, Extension]) -> None:
+    """Raise `ValueError` if a manifest can't be used beside those of others."""
+    if not isinstance(extension.name, str) or not re.fullmatch(r"[A-Za-z][\w-]*", extension.name):
+        raise ValueError("its name isn't a word of letters, digits, _ and -")
+    if extension.name in others:
+        raise ValueError(f"another is named {extension.name}")
+    if extension.parts or extension.extra:
+        raise ValueError("parts and extra are only for rooms of ours")
+    _check_settings(extension, {setting.name for other in others.values() for setting in other.settings})
+    _check_tables(extension)
+
+
+def _check_tables(extension: Extension) -> None:
     try:
         forms = [(setting, *form) for setting, offers in extension.offers.items() for form in offers.items()]
         commands = [(name, row.group, row.place, row.help) for name, row in extension.commands.items()]
         tables = (extension.lookups, extension.routes, extension.events)
-        texts = [extension.name, *chain(*forms, *commands, *(row for table in tables for row in table.items()))]
+        texts = [*chain(*forms, *commands, *(row for table in tables for row in table.items()))]
     except (AttributeError, TypeError, ValueError):
         raise ValueError(
             "offers, lookups, routes and events are tables of texts, and commands one of `Command`"
         ) from None
     if not all(isinstance(text, str) for text in texts):
         raise ValueError("a name, a form or a place is no text")
+    places = [*(place for *_, place in forms if place), *(place for _, _, place, _ in commands)]
+    places += [place for table in tables for places in table.values() for place in places.split() or [""]]
+    if wrong := [place for place in places if not re.fullmatch(r"[\w.]+:[\w.]+", place)]:
+        raise ValueError(f"the place {wrong[0]!a} is not module:object")
+    # Lazy: a command of ours does without it.
+    from chapterverse.model import INDEX_TYPES
+
+    if unknown := {*extension.lookups} - {"", *INDEX_TYPES}:
+        raise ValueError(f"there is no type {min(unknown)} of documents")
     switches = {*extension.routes, *extension.events} - {"", *(setting.name for setting in extension.settings)}
     if unknown := {*extension.offers, *switches} - {*SETTINGS}:
         raise ValueError(f"there is no setting {min(unknown)}")
@@ -749,17 +250,23 @@ def _check(extension: Extension) -> None:
         raise ValueError("two forms of a setting begin alike")
 
 
-def _check_settings(extension: Extension) -> None:
+def _check_settings(extension: Extension, taken: set[str]) -> None:
     # A name of its own is in nobody's way, not even in a later release of ours.
     prefix = f"{extension.name}_".replace("-", "_").lower()
-    types = {"text": str, "secret": str, "switch": bool, "count": int}
+    if not isinstance(extension.settings, tuple) or not all(isinstance(one, Setting) for one in extension.settings):
+        raise ValueError("settings is no tuple of `Setting`")
     for setting in extension.settings:
-        if not isinstance(setting, Setting) or not isinstance(setting.name, str) or setting.kind not in types:
-            raise ValueError("settings is no tuple of `Setting`")
-        if not re.fullmatch(f"{re.escape(prefix)}[a-z0-9_]+", setting.name) or setting.name in SETTINGS:
-            raise ValueError(f"the name of the setting {setting.name} doesn't begin with {prefix}, or is one of ours")
-        if setting.prefix != PREFIX or type(setting.default) is not types[setting.kind]:
+        if setting.kind not in [*_TYPES]:
+            raise ValueError(f"the setting {setting.name} has no kind of {', '.join(_TYPES)}")
+        if not re.fullmatch(f"{prefix}[a-z0-9_]+", str(setting.name)):
+            raise ValueError(f"the name of the setting {setting.name} doesn't begin with {prefix}")
+        if setting.name in taken:
+            raise ValueError(f"another setting is named {setting.name}")
+        if setting.prefix != PREFIX or type(setting.default) is not _TYPES[setting.kind]:
             raise ValueError(f"the setting {setting.name} has another prefix, or a default that is no {setting.kind}")
+        if setting.kind == "count" and not 1 <= setting.default <= setting.most:
+            raise ValueError(f"the default of the setting {setting.name} isn't from 1 to its `most`")
+        taken.add(setting.name)
 
 
 def _line(error: BaseException) -> str:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.extensions import PREFIX, SETTINGS, Setting, find_settings
+from chapterverse.extensions import find_settings
+from chapterverse.manifests import PREFIX, SETTINGS, Setting
 
 _T = TypeVar("_T")
 
@@ -55,7 +56,7 @@ def _declared(name: str) -> Any:
 class Settings:
     """All run-time settings; secrets are left out of `repr`.
 
-    The manifests in `chapterverse.extensions` declare them. `settings[SETTING]` is the value of any, also of one that
+    The manifests in `chapterverse.manifests` declare them. `settings[SETTING]` is the value of any, also of one that
     another distribution declares.
 
     Attributes:

@@ -119,7 +119,13 @@ def test_no_command_is_imported_before_it_runs(arguments: list[str]) -> None:
         "finally: print(*(name for name in sys.modules if name.startswith('chapterverse')), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", program, *arguments], env=clean(), capture_output=True, text=True)
-    own = {"chapterverse.cli", "chapterverse.cli.messages", "chapterverse.extensions", "chapterverse.version"}
+    own = {
+        "chapterverse.cli",
+        "chapterverse.cli.messages",
+        "chapterverse.extensions",
+        "chapterverse.manifests",
+        "chapterverse.version",
+    }
     assert {*done.stderr.splitlines()[-1].split()} == {
         "chapterverse",
         "chapterverse.errors",

@@ -22,7 +22,7 @@ import pytest
 import yaml
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from chapterverse.extensions import SETTINGS
+from chapterverse.manifests import SETTINGS
 from cli.shell import QUESTION, Shell, clean
 from infra.conftest import ROOT, Tool
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from chapterverse.extensions import SETTINGS
+from chapterverse.manifests import SETTINGS
 from infra.conftest import ROOT, Tool
 
 TEMPLATE = ROOT / "infra" / "template.yaml"

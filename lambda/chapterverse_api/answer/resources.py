@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from chapterverse.embedding import Embedder, LazySize, open_embedder
 from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexMismatch, ProviderError
-from chapterverse.extensions import load_listeners, load_part, open_offer
+from chapterverse.extensions import foreign, load_listeners, load_part, open_offer
+from chapterverse.manifests import EXTENSIONS
 from chapterverse.model import EmbedderCard, Head
 from chapterverse.reading import open_reading_model
 from chapterverse.settings import Settings
@@ -218,6 +219,7 @@ class Resources:
     def from_parts(cls, settings: Settings, store: Store, models: Models) -> Resources:
         """Return these models over this store, with what else the settings name."""
         threads = _open_threads(settings)
+        ours = *load_listeners(settings, EXTENSIONS), *([threads.keep] if threads else [])
         return cls(
             settings,
             SiteIndex(store, settings, models.check_index),
@@ -225,7 +227,8 @@ class Resources:
             DailyBudget.from_settings(settings),
             Signer.from_settings(settings),
             threads,
-            (*load_listeners(settings), *([threads.keep] if threads else [])),
+            # Others come last: they may be slow, and what is kept must be stored before the turn ends.
+            (*ours, *load_listeners(settings, foreign())),
         )
 
     @property

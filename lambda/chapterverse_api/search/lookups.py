@@ -11,8 +11,10 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from chapterverse.extensions import EXTENSIONS, Extension, every_extension, load
+from chapterverse.errors import ChapterVerseError
+from chapterverse.extensions import every_extension, load
 from chapterverse.filters import Filter
+from chapterverse.manifests import EXTENSIONS, Extension
 from chapterverse.model import NAMESPACE, Chunk
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
@@ -80,7 +82,7 @@ def look_up(
         found = _ask(extension, place, asked)
         if found.wins and may_win:
             return found
-        candidates += () if found.wins else found.candidates
+        candidates += found.candidates
     return LookupResult(candidates)
 
 
@@ -95,15 +97,15 @@ def _list_lookups(snapshot: Snapshot, index: SiteIndex) -> Iterator[tuple[Extens
 def _ask(extension: Extension, place: str, query: LookupQuery) -> LookupResult:
     try:
         found: LookupResult = load(place, extension)(query)
-        if found.wins and not found.candidates:
-            raise ValueError("nothing wins")
+        if not all(isinstance(one, Candidate) for one in found.candidates) or (found.wins and not found.candidates):
+            raise TypeError
     # Whatever a stranger's code raises, the pages are searched.
     except Exception as error:
         if extension in EXTENSIONS:
             raise
-        # What it says may hold a password.
-        message = f"The extension {extension.name} can't look up a question ({type(error).__name__})."
-        log.event("error", code="lookup_failed", message=message)
+        # What another error says may hold a password.
+        failed = f"The extension {extension.name} can't look up a question ({type(error).__name__})."
+        log.event("error", code="lookup_failed", message=str(error) if isinstance(error, ChapterVerseError) else failed)
         return LookupResult()
     return found
 

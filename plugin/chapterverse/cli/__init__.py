@@ -18,7 +18,8 @@ from typer.core import TyperCommand, TyperGroup
 
 from chapterverse.cli import messages
 from chapterverse.errors import ChapterVerseError
-from chapterverse.extensions import EXTENSIONS, GROUPS, Command, Extension, foreign, list_commands, load
+from chapterverse.extensions import foreign, list_commands, load
+from chapterverse.manifests import EXTENSIONS, GROUPS, Command, Extension
 from chapterverse.version import __version__
 
 # Plain text, because frames hinder programs that read it.

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from chapterverse.errors import ConfigurationError, InputError
-from chapterverse.extensions import SETTINGS, find_settings, load_part
+from chapterverse.extensions import find_settings, load_part
 from chapterverse.indexing.plugins.options import (
     OPTIONS,
     Options,
@@ -24,6 +24,7 @@ from chapterverse.indexing.plugins.options import (
     explain_type,
     explain_unknown_options,
 )
+from chapterverse.manifests import SETTINGS
 from chapterverse.readers.urls import parse_base_url
 from chapterverse.settings import Settings, check_count, document_options, secret_settings
 from chapterverse.widget.endpoint import clean_endpoint
