@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from chapterverse.errors import AnswerWithheld, ModelLoading, ProviderError
+from chapterverse.text.plain import escape_markdown
 from chapterverse_api import phrases
 from chapterverse_api.answer.segments import DraftReader, Segments, make_delta
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.check.links.known_text import SiteText
 from chapterverse_api.contract import Delta, ToolUse
-from chapterverse_api.draft.curated import CuratedAnswer
-from chapterverse_api.draft.draft import silence_error
+from chapterverse_api.draft.draft import Span, silence_error
 from chapterverse_api.draft.extractive import Extractive
-from chapterverse_api.draft.protocols import AnswerGenerator
 from chapterverse_api.draft.requests import GenerationRequest, ToolCall
 
 if TYPE_CHECKING:
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 #: Characters of a reply that is to hold calls alone.
 _MAX_CALL_CHARS = 1_000
 
+#: The name of what quotes a text that was looked up.
+_CURATED = "faq"
 _QUOTED = "The answer is quoted, since the model failed."
 _WITHHELD = "The answer is quoted, since the model gives none to this question."
 _FAILED = "The model failed."
@@ -51,12 +52,12 @@ class ShownDraft:
     @property
     def quoted(self) -> bool:
         """Whether the draft consists of quotes, without a model's words."""
-        return self.generator in (Extractive.name, CuratedAnswer.name)
+        return self.generator in (Extractive.name, _CURATED)
 
     @property
     def not_in_docs(self) -> bool:
         """Whether the generator says that the sources hold no answer, or no citation of its whole draft holds."""
-        if self.generator == CuratedAnswer.name:
+        if self.generator == _CURATED:
             return False
         ends_early = self.failure in (_STOPPED, _STOPPED_BY_FILTER)
         return self.segments.draft_reader.refused or not (ends_early or self.segments.verified.cited)
@@ -134,7 +135,7 @@ def _write(
     """
     models = turn.models
     with models.circuit.calling(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
-        calls = yield from _stream(segments, models.generator, request)
+        calls = yield from _stream(segments, models.generator.generate(request))
     if segments.shown_spans or not tools:
         return ()
     calls = calls or _read_written_calls(segments.draft_reader, tools)
@@ -170,16 +171,18 @@ def quote_documents(turn: Turn, why: str = _QUOTED) -> DraftSteps:
     segments = _new_segments(turn, documents.request)
     if not documents.may_be_quoted:
         return ShownDraft(segments, turn.models.generator.name, reason and _FAILED)
-    yield from _stream(segments, Extractive(), documents.request)
+    yield from _stream(segments, Extractive().generate(documents.request))
     return ShownDraft(segments, Extractive.name, reason)
 
 
 def quote_winner(turn: Turn) -> DraftSteps:
-    """Quote the text that is the answer."""
-    request = turn.sources.request
-    segments = _new_segments(turn, request)
-    yield from _stream(segments, CuratedAnswer(turn.sources.language), request)
-    return ShownDraft(segments, CuratedAnswer.name)
+    """Quote the text that is the answer, word for word and under its authors' name."""
+    request, curated = turn.sources.request, phrases.for_language(turn.sources.language).curated
+    segments, (entry,) = _new_segments(turn, request), request.passages
+    path = " › ".join(map(escape_markdown, entry.path))
+    framing = [Span(f"{text}\n\n", kind="framing") for text in (curated, f"**{path}**")]
+    yield from _stream(segments, (span for span in (*framing, Span(entry.section, (entry.id,), kind="quote"))))
+    return ShownDraft(segments, _CURATED)
 
 
 def _new_segments(
@@ -203,11 +206,11 @@ def _new_votes(turn: Turn) -> SecondVotes | None:
 
 
 def _stream(
-    segments: Segments, generator: AnswerGenerator, request: GenerationRequest
+    segments: Segments, pieces: Generator[Span | ToolCall, None, None]
 ) -> Generator[Delta, None, Sequence[ToolCall]]:
     """Yield what can be shown of a draft; return the calls of tools beside it."""
     calls, reader = list[ToolCall](), segments.draft_reader
-    with closing(generator.generate(request)) as draft:
+    with closing(pieces) as draft:
         for piece in draft:
             if isinstance(piece, ToolCall):
                 calls.append(piece)

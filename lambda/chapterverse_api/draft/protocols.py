@@ -47,24 +47,3 @@ class Writer(Protocol):
             ProviderError: as above.
         """
         ...
-
-
-class ModelLoader(Protocol):
-    """Loads a model on a server of one's own in the background."""
-
-    def start_if_cold(self) -> None:
-        """Load the model unless it has answered lately."""
-        ...
-
-    def stop(self) -> None:
-        """End the loading for good."""
-        ...
-
-
-@runtime_checkable
-class LoadedModel(Protocol):
-    """A generator whose language model may have to be loaded first. So nobody else needs to know which one that is."""
-
-    def open_loader(self) -> ModelLoader | None:
-        """Return what loads the model in the background; None if nothing has to."""
-        ...

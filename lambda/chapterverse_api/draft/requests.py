@@ -189,14 +189,6 @@ class TurnTools(Protocol):
         ...
 
 
-class SiteTools(Protocol):
-    """The tools of the site's owner."""
-
-    def of_turn(self, service: Any, deadline: Deadline) -> TurnTools:
-        """Return the tools that one turn of a service may use."""
-        ...
-
-
 def chat_messages(request: ModelRequest) -> list[dict[str, str]]:
     """Return the messages of a request in OpenAI's form, which Cohere takes, too."""
     messages = ({"role": m.role, "content": m.content} for m in request.messages)

@@ -324,7 +324,7 @@ def test_what_a_tool_says_of_its_failure_names_no_host(
     service = Service.open(settings)
     assert service.tools
     deadline = Deadline()
-    tools = service.tools.of_turn(service, deadline)
+    tools = service.tools(service, deadline)
     for name in hostile(shop):
         shop.planted = hostile(shop)[name]
         result = tools.run(ToolCall("order_status", '{"order": "A17"}'), deadline)

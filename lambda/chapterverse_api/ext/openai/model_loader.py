@@ -12,14 +12,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Lock, Thread, Timer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from chapterverse.errors import ChapterVerseError, ModelLoading, ProviderError
 from chapterverse_api.deadline import Deadline
 
 # The thread opens the service; this module is loaded when the process starts.
 if TYPE_CHECKING:
-    from chapterverse_api.draft import protocols
+    from chapterverse_api.answer.resources import Models
     from chapterverse_api.service import Service
 
 #: Seconds after the start until models are loaded.
@@ -40,12 +40,12 @@ _STEP_SECONDS = 0.1
 def load_models(open_service: Callable[[], Service]) -> Callable[[], None]:
     """Load the service's models in the background; return what ends that."""
     stopping = Event()
-    loaders: list[protocols.ModelLoader] = []
+    loaders: list[ModelLoader] = []
 
     def load() -> None:
         # What is wrong is told at the first question.
         with suppress(ChapterVerseError):
-            loaders.extend(open_service().resources.models.open_loaders())
+            loaders.extend(open_loaders(open_service().resources.models))
         # A question that comes first loads the model itself.
         if not stopping.wait(_START_PAUSE_SECONDS):
             for loader in loaders:
@@ -58,6 +58,17 @@ def load_models(open_service: Callable[[], Service]) -> Callable[[], None]:
 
     Thread(target=load, name="chapterverse-models", daemon=True).start()
     return stop
+
+
+def open_loaders(models: Models) -> list[ModelLoader]:
+    """Return what loads the models that write, where they are on servers of one's own."""
+    generators = (one for one in (models.generator, models.economy) if isinstance(one, _LoadedModel))
+    return [loader for generator in generators if (loader := generator.open_loader())]
+
+
+@runtime_checkable
+class _LoadedModel(Protocol):
+    def open_loader(self) -> ModelLoader | None: ...
 
 
 class ModelLoader:
