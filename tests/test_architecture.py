@@ -51,7 +51,7 @@ ROOMS_BELOW = {
     "aws": {"net"}, "s3": {"aws", "leases", "net"}, "dynamodb": {"aws"}, "qdrant": {"leases", "net"},
     "fastembed": {"embedders"}, "postgres": {"conversations"}, "npm": {"transfer"},
     "evaluation": {"knowledge", "transfer"},
-    **{room: {"embedders", "net"} for room in ("cohere", "openai", "bedrock")},
+    **{room: {"embedders", "models", "net"} for room in ("cohere", "openai", "bedrock")},
     **{room: {"net"} for room in ("enrichment", "sources", "agents")},
 }  # fmt: skip
 

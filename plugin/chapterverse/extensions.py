@@ -318,6 +318,14 @@ EXTENSIONS = (
     ),
     Extension("embedders"),
     Extension(
+        "models",
+        parts={
+            "without_waste": "chapterverse_api.ext.models.prompt_room:without_waste",
+            "fill_room": "chapterverse_api.ext.models.prompt_room:fill_room",
+            "tool_rounds": "chapterverse_api.ext.models.tool_rounds:TurnRounds",
+        },
+    ),
+    Extension(
         "qdrant",
         settings=(
             Setting("qdrant_url", "", "The server of the store `qdrant:` without an address.", prefix=""),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from chapterverse.errors import AnswerWithheld, ModelLoading, ProviderError
+from chapterverse.extensions import load_part
 from chapterverse.text.plain import escape_markdown
 from chapterverse_api import phrases
-from chapterverse_api.answer.segments import DraftReader, Segments, make_delta
+from chapterverse_api.answer.segments import Segments, make_delta
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.check.links.known_text import SiteText
 from chapterverse_api.contract import Delta, ToolUse
@@ -21,10 +21,6 @@ from chapterverse_api.draft.requests import GenerationRequest, ToolCall
 
 if TYPE_CHECKING:
     from chapterverse_api.answer.second_votes import SecondVotes
-    from chapterverse_api.answer.tools import ToolRounds
-
-#: Characters of a reply that is to hold calls alone.
-_MAX_CALL_CHARS = 1_000
 
 #: The name of what quotes a text that was looked up.
 _CURATED = "faq"
@@ -67,14 +63,38 @@ class ShownDraft:
 DraftSteps: TypeAlias = Generator[Delta | ToolUse, None, ShownDraft]
 
 
+class ToolRounds(Protocol):
+    """The rounds in which a model may call tools in place of an answer.
+
+    Attributes:
+        has_site_tools: whether the model may find something that the documentation does not hold.
+        request: the request to the generator, with tools while a round is left.
+    """
+
+    @property
+    def has_site_tools(self) -> bool: ...
+
+    @property
+    def request(self) -> GenerationRequest: ...
+
+    def read_calls(self, text: str) -> Sequence[ToolCall]:
+        """Return the calls that a reply holds as text, of which nothing is an answer."""
+        ...
+
+    def run(self, asked: Sequence[ToolCall]) -> Generator[ToolUse, None, None]:
+        """Make the calls of a round. What they find joins the sources of the turn."""
+        ...
+
+    def run_all(self) -> Generator[ToolUse, None, None]:
+        """Let the generator call tools for data, which can't be written in the same request."""
+        ...
+
+
 def open_rounds(turn: Turn) -> ToolRounds | None:
     """Return the rounds in which the model may look again; None without a model or without a search."""
-    if turn.models.writer is None or turn.sources.retrieval is None:
-        return None
-    # Lazy: only needed with a model.
-    from chapterverse_api.answer.tools import ToolRounds
-
-    return ToolRounds(turn)
+    has_rounds = turn.models.writer and turn.sources.retrieval
+    rounds: ToolRounds | None = load_part("tool_rounds")(turn) if has_rounds else None
+    return rounds
 
 
 def write_draft(turn: Turn, rounds: ToolRounds | None) -> DraftSteps:
@@ -83,13 +103,13 @@ def write_draft(turn: Turn, rounds: ToolRounds | None) -> DraftSteps:
     Args:
         rounds: those in which it may call tools in place of an answer.
     """
-    votes, names = _new_votes(turn), rounds.names if rounds else ()
+    votes = _new_votes(turn)
     with closing(votes) if votes else nullcontext():
         while True:
             request = rounds.request if rounds else turn.sources.request
-            segments = _new_segments(turn, request, votes, waits=bool(names))
+            segments = _new_segments(turn, request, votes, waits=rounds is not None)
             try:
-                calls = yield from _write(segments, turn, request, names)
+                calls = yield from _write(segments, turn, request, rounds)
             except ProviderError as error:
                 return (yield from _replace_draft(error, segments, turn))
             if not (rounds and calls):
@@ -97,38 +117,10 @@ def write_draft(turn: Turn, rounds: ToolRounds | None) -> DraftSteps:
             yield from rounds.run(calls)
 
 
-def call_tools(turn: Turn, rounds: ToolRounds) -> Generator[ToolUse, None, None]:
-    """Let the generator call tools for data, which can't be written in the same request. Its text is dropped."""
-    while (request := rounds.request).tools:
-        calls, reader = list[ToolCall](), DraftReader(request.passages)
-        try:
-            with (
-                turn.models.circuit.calling(),
-                turn.deadline.raising_on_disconnect(),
-                closing(turn.models.generator.generate(request)) as draft,
-            ):
-                for piece in draft:
-                    if isinstance(piece, ToolCall):
-                        calls.append(piece)
-                    else:
-                        deque(reader.read(piece), 0)
-                    if len(reader.text) > _MAX_CALL_CHARS:
-                        break
-        except ProviderError as error:
-            turn.log_failure("generator", error)
-        calls = calls or _read_written_calls(reader, rounds.names)
-        if not calls:
-            return
-        yield from rounds.run(calls)
-
-
 def _write(
-    segments: Segments, turn: Turn, request: GenerationRequest, tools: Collection[str]
+    segments: Segments, turn: Turn, request: GenerationRequest, rounds: ToolRounds | None
 ) -> Generator[Delta, None, Sequence[ToolCall]]:
     """Yield what can be shown of a draft; return the calls that came in place of one.
-
-    Args:
-        tools: the names of those that the model knows, from this request or an earlier one of its turn.
 
     Raises:
         ProviderError: the model failed, or calls tools when it may not any more.
@@ -136,20 +128,12 @@ def _write(
     models = turn.models
     with models.circuit.calling(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
         calls = yield from _stream(segments, models.generator.generate(request))
-    if segments.shown_spans or not tools:
+    if segments.shown_spans or not rounds:
         return ()
-    calls = calls or _read_written_calls(segments.draft_reader, tools)
+    calls = calls or rounds.read_calls(segments.draft_reader.text)
     if calls and not request.tools:
         raise silence_error(cut=False)
     return calls
-
-
-def _read_written_calls(reader: DraftReader, tools: Collection[str]) -> list[ToolCall]:
-    """Return the calls that a reply holds as text, of which nothing is an answer."""
-    # Lazy: only needed with tools.
-    from chapterverse_api.draft.tool_calls import read_written_calls
-
-    return read_written_calls(reader.text, tools)
 
 
 def _replace_draft(error: ProviderError, segments: Segments, turn: Turn) -> DraftSteps:

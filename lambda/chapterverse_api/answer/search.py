@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import get_args
 
 from chapterverse.calibration import WeightedQuestion, count_terms
+from chapterverse.extensions import load_part
 from chapterverse.model import Chunk, Scope
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
@@ -144,10 +145,7 @@ def _from_results(
 
     useful: Sequence[Candidate] = retrieval.strong
     if model_judges:
-        # Lazy: only needed with a model.
-        from chapterverse_api.search.prompt_room import fill_room, without_waste
-
-        useful = without_waste(useful)
+        useful = load_part("without_waste")(useful)
     chosen = choose(useful, query.top_k, settings.faq_top_k)
     # What was looked up is no answer alone.
     looked_up = looked_up if chosen else ()
@@ -162,7 +160,7 @@ def _from_results(
     relevant, candidates = candidates, candidates[: len(passages)]
     omissions = _explain_choice(retrieval, useful, chosen, relevant, candidates)
     if passages and any_number and model_judges:
-        around = fill_room(candidates, passages, pages, url, make_reader_filter(query, snapshot, index))
+        around = load_part("fill_room")(candidates, passages, pages, url, make_reader_filter(query, snapshot, index))
         candidates, passages = [*candidates, *(c for c, _ in around)], [*passages, *(p for _, p in around)]
     found = next((c.chunk.language for c in (*candidates, *retrieval.candidates)), snapshot.head.main_language)
     chunks = (candidate.chunk for candidate in candidates)

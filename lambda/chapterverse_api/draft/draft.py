@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import closing
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from chapterverse.errors import AnswerWithheld, ProviderError
-from chapterverse_api.draft.requests import ToolCall
 
 #: An answer of 600 tokens is shorter in any language, and each sentence of it has to be checked.
 MAX_ANSWER_CHARS = 60_000
@@ -40,21 +37,6 @@ class Span:
 
 
 Draft = tuple[Span, ...]
-#: The text of a model as it comes, and last the tools that it calls; returns whether its limit of length ended it.
-ModelText: TypeAlias = Generator[str | ToolCall, None, bool]
-
-
-def to_spans(texts: ModelText) -> Generator[Span | ToolCall, None, None]:
-    """Yield a model's text as spans, and its calls; `texts` is closed at the end."""
-    with closing(texts):
-        while True:
-            try:
-                piece = next(texts)
-                yield Span(piece) if isinstance(piece, str) else piece
-            except StopIteration as end:
-                if end.value:
-                    yield Span("", cut=True)
-                return
 
 
 def length_error() -> ProviderError:

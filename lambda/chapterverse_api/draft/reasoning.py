@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 
 from chapterverse.text.utf8 import SURROGATE
-from chapterverse_api.draft.draft import MAX_ANSWER_CHARS, ModelText, length_error, silence_error
 from chapterverse_api.draft.prompts import REFUSAL
 
 _NAME = r"(?:[a-z]{2,12}[:_])?(?:think(?:ing)?|thoughts?|reasoning)"
@@ -171,28 +170,6 @@ def _may_begin_mark(lead: str) -> bool:
 def without_end_mark(text: str) -> str:
     """Return a sentence without the mark by which a model's template ends a turn."""
     return _ANSWER_END.sub("", text)
-
-
-def read_all(texts: ModelText) -> str:
-    """Return the whole text of a model.
-
-    Raises:
-        ProviderError: it is empty, or longer than any answer; or for the reasons of `texts`.
-    """
-    text, cut = "", False
-    while True:
-        try:
-            piece = next(texts)
-            text += piece if isinstance(piece, str) else ""
-        except StopIteration as end:
-            cut = end.value
-            break
-        if len(text) > MAX_ANSWER_CHARS:
-            raise length_error()
-    text = ReasoningFilter().read(strip_controls(join_surrogates(text)), last=True)
-    if answer := without_end_mark(text).strip():
-        return answer
-    raise silence_error(cut)
 
 
 def refuses(sentence: str, *, first: bool) -> bool:

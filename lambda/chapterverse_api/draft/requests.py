@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from chapterverse.calibration import WeightedQuestion
@@ -187,14 +187,3 @@ class TurnTools(Protocol):
             ClientDisconnected: the reader left.
         """
         ...
-
-
-def chat_messages(request: ModelRequest) -> list[dict[str, str]]:
-    """Return the messages of a request in OpenAI's form, which Cohere takes, too."""
-    messages = ({"role": m.role, "content": m.content} for m in request.messages)
-    return [{"role": "system", "content": request.instructions}, *messages]
-
-
-def function_specs(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
-    """Return the tools of a request in the same form."""
-    return [{"type": "function", "function": asdict(tool)} for tool in tools]

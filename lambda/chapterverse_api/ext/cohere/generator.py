@@ -25,10 +25,9 @@ from chapterverse_api.draft.requests import (
     ModelRequest,
     ResponseSchema,
     ToolCall,
-    chat_messages,
-    function_specs,
 )
 from chapterverse_api.ext.cohere.answer import CohereAnswer, read_reply_text
+from chapterverse_api.ext.models.wire import chat_messages, function_specs
 
 DEFAULT_GENERATOR = "command-a-03-2025"
 

@@ -62,8 +62,9 @@ def load_models(open_service: Callable[[], Service]) -> Callable[[], None]:
 
 def open_loaders(models: Models) -> list[ModelLoader]:
     """Return what loads the models that write, where they are on servers of one's own."""
-    generators = (one for one in (models.generator, models.economy) if isinstance(one, _LoadedModel))
-    return [loader for generator in generators if (loader := generator.open_loader())]
+    generators = (models.generator, models.economy)
+    loaders = [generator.open_loader() for generator in generators if isinstance(generator, _LoadedModel)]
+    return [loader for loader in loaders if loader]
 
 
 @runtime_checkable

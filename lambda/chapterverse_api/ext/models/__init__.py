@@ -1,0 +1,1 @@
+"""What an answer by a model needs beside its provider: further searches, the room of its prompt, replies."""
