@@ -52,7 +52,7 @@ ROOMS_BELOW = {
     "fastembed": {"embedders"}, "postgres": {"conversations"}, "npm": {"transfer"},
     "evaluation": {"knowledge", "transfer"},
     **{room: {"embedders", "models", "net"} for room in ("cohere", "openai", "bedrock")},
-    **{room: {"net"} for room in ("enrichment", "sources", "agents")},
+    "agents": {"models", "net"}, **{room: {"net"} for room in ("enrichment", "sources")},
 }  # fmt: skip
 
 #: What a cold Lambda must not pay for before its first question.

@@ -320,6 +320,7 @@ EXTENSIONS = (
     Extension(
         "models",
         parts={
+            "draft_reader": "chapterverse_api.ext.models.draft_reader:DraftReader",
             "without_waste": "chapterverse_api.ext.models.prompt_room:without_waste",
             "fill_room": "chapterverse_api.ext.models.prompt_room:fill_room",
             "tool_rounds": "chapterverse_api.ext.models.tool_rounds:TurnRounds",

@@ -103,11 +103,11 @@ def write_draft(turn: Turn, rounds: ToolRounds | None) -> DraftSteps:
     Args:
         rounds: those in which it may call tools in place of an answer.
     """
-    votes = _new_votes(turn)
+    votes, quotes = _new_votes(turn), isinstance(turn.models.generator, Extractive)
     with closing(votes) if votes else nullcontext():
         while True:
             request = rounds.request if rounds else turn.sources.request
-            segments = _new_segments(turn, request, votes, waits=rounds is not None)
+            segments = _new_segments(turn, request, votes, waits=rounds is not None, quotes=quotes)
             try:
                 calls = yield from _write(segments, turn, request, rounds)
             except ProviderError as error:
@@ -152,7 +152,7 @@ def quote_documents(turn: Turn, why: str = _QUOTED) -> DraftSteps:
     # The budget has a reason of its own.
     reason = None if turn.models.turn_budget.reason else why
     documents = turn.sources.documents
-    segments = _new_segments(turn, documents.request)
+    segments = _new_segments(turn, documents.request, quotes=True)
     if not documents.may_be_quoted:
         return ShownDraft(segments, turn.models.generator.name, reason and _FAILED)
     yield from _stream(segments, Extractive().generate(documents.request))
@@ -162,7 +162,7 @@ def quote_documents(turn: Turn, why: str = _QUOTED) -> DraftSteps:
 def quote_winner(turn: Turn) -> DraftSteps:
     """Quote the text that is the answer, word for word and under its authors' name."""
     request, curated = turn.sources.request, phrases.for_language(turn.sources.language).curated
-    segments, (entry,) = _new_segments(turn, request), request.passages
+    segments, (entry,) = _new_segments(turn, request, quotes=True), request.passages
     path = " › ".join(map(escape_markdown, entry.path))
     framing = [Span(f"{text}\n\n", kind="framing") for text in (curated, f"**{path}**")]
     yield from _stream(segments, (span for span in (*framing, Span(entry.section, (entry.id,), kind="quote"))))
@@ -170,12 +170,18 @@ def quote_winner(turn: Turn) -> DraftSteps:
 
 
 def _new_segments(
-    turn: Turn, request: GenerationRequest, votes: SecondVotes | None = None, *, waits: bool = False
+    turn: Turn,
+    request: GenerationRequest,
+    votes: SecondVotes | None = None,
+    *,
+    waits: bool = False,
+    quotes: bool = False,
 ) -> Segments:
     """Return the segments of an answer. They begin with a note if the passages are in another language."""
     sources = turn.sources
     note = f"{phrases.for_language(sources.language).other_language}\n\n" if sources.other_language else ""
-    return Segments(request, sources.idf, SiteText(sources.snapshot), note=note, votes=votes, waits=waits)
+    site = SiteText(sources.snapshot)
+    return Segments(request, sources.idf, site, note=note, votes=votes, waits=waits, quotes=quotes)
 
 
 def _new_votes(turn: Turn) -> SecondVotes | None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from chapterverse.errors import AnswerWithheld, ProviderError
 
-#: An answer of 600 tokens is shorter in any language, and each sentence of it has to be checked.
-MAX_ANSWER_CHARS = 60_000
 #: What a quote leaves out between two blocks, or before its first sentence or line; begins each line that states it.
 OMISSION = "…"
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 Check: TypeAlias = Literal["confirmed", "unconfirmed", "none"]
 
@@ -39,8 +40,9 @@ class Span:
 Draft = tuple[Span, ...]
 
 
-def length_error() -> ProviderError:
-    return ProviderError("The model answered with more than it was asked for.")
+def strip_controls(text: str) -> str:
+    """Return a text without control characters other than line feeds and tabs."""
+    return _CONTROLS.sub("", text)
 
 
 def silence_error(cut: bool) -> ProviderError:

@@ -1,1 +1,1 @@
-"""What an answer by a model needs beside its provider: further searches, the room of its prompt, replies."""
+"""What an answer by a model needs beside its provider: its text is read, it searches again, its prompt is filled."""

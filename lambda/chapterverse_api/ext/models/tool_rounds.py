@@ -24,7 +24,6 @@ from chapterverse.text.shortening import cut_to_bytes, cut_to_words
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
 from chapterverse_api import rejections
 from chapterverse_api.answer.search import make_source
-from chapterverse_api.answer.segments import DraftReader
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.check.links.address_filter import AddressFilter
 from chapterverse_api.check.links.known_text import SiteText
@@ -32,8 +31,9 @@ from chapterverse_api.contract import ToolUse
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.draft.passage import Passage
 from chapterverse_api.draft.prompts import MAX_RESULT_TOKENS, MAX_ROUND_TOKENS, SEARCH_TOOL, frame_bytes
-from chapterverse_api.draft.reasoning import join_surrogates
 from chapterverse_api.draft.requests import GenerationRequest, ToolCall, ToolResult, ToolSpec, Usage
+from chapterverse_api.ext.models.draft_reader import DraftReader
+from chapterverse_api.ext.models.reasoning import join_surrogates
 from chapterverse_api.ext.models.tool_calls import read_written_calls
 from chapterverse_api.index.addresses import on_page
 from chapterverse_api.observability.query_state import search_progress

@@ -9,11 +9,13 @@ from typing import Any, TypeAlias
 
 from chapterverse.errors import ProviderError
 from chapterverse.text.shortening import cut_to_bytes
-from chapterverse_api.draft.draft import MAX_ANSWER_CHARS, Span, length_error, silence_error
-from chapterverse_api.draft.reasoning import ReasoningFilter, join_surrogates, strip_controls, without_end_mark
+from chapterverse_api.draft.draft import Span, silence_error, strip_controls
 from chapterverse_api.draft.requests import ModelRequest, ToolCall, ToolSpec
+from chapterverse_api.ext.models.reasoning import ReasoningFilter, join_surrogates, without_end_mark
 from chapterverse_api.search.rerankers import MAX_REQUEST_TEXTS, MAX_TEXT_BYTES
 
+#: An answer of 600 tokens is shorter in any language, and each sentence of it has to be checked.
+MAX_ANSWER_CHARS = 60_000
 #: The text of a model as it comes, and last the tools that it calls; returns whether its limit of length ended it.
 ModelText: TypeAlias = Generator[str | ToolCall, None, bool]
 
@@ -29,6 +31,10 @@ def to_spans(texts: ModelText) -> Generator[Span | ToolCall, None, None]:
                 if end.value:
                     yield Span("", cut=True)
                 return
+
+
+def length_error() -> ProviderError:
+    return ProviderError("The model answered with more than it was asked for.")
 
 
 def read_all(texts: ModelText) -> str:

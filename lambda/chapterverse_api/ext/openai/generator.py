@@ -4,7 +4,7 @@
     openai:qwen3:8b        with CHAPTERVERSE_OPENAI_URL=http://localhost:11434, which needs none
 
 The address has no `/v1`. These models take no documents, so they get numbered sources (`prompts`) and cite by marks
-(`citation_marks`). Fields as in OpenAI's API reference and in Ollama's, November 2026.
+(`ext.models.citation_marks`). Fields as in OpenAI's API reference and in Ollama's, November 2026.
 """
 
 from __future__ import annotations

@@ -60,16 +60,16 @@ def load_models(open_service: Callable[[], Service]) -> Callable[[], None]:
     return stop
 
 
-def open_loaders(models: Models) -> list[ModelLoader]:
-    """Return what loads the models that write, where they are on servers of one's own."""
-    generators = (models.generator, models.economy)
-    loaders = [generator.open_loader() for generator in generators if isinstance(generator, _LoadedModel)]
-    return [loader for loader in loaders if loader]
-
-
 @runtime_checkable
 class _LoadedModel(Protocol):
     def open_loader(self) -> ModelLoader | None: ...
+
+
+def open_loaders(models: Models) -> list[ModelLoader]:
+    """Return what loads the models that write, where they are on servers of one's own."""
+    generators = (models.generator, *([models.economy] if models.economy else []))
+    loaders = (generator.open_loader() for generator in generators if isinstance(generator, _LoadedModel))
+    return [loader for loader in loaders if loader]
 
 
 class ModelLoader:

@@ -56,8 +56,6 @@ _WORD_CHARS = len("assistantfinal")
 # Before a tag that is only mentioned.
 _QUOTES = frozenset("`\"'“‘„«")
 
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
 # The prompt asks for the refusal word if the sources hold no answer. A sentence that is this word, or begins with it as
 # a remark of its own, is a refusal, and the text behind it is ignored. Inside a sentence the word is a mention, "the
 # model replies NOT_IN_DOCS": it is shown with plain words in its place, because readers don't know it.
@@ -76,11 +74,6 @@ _NOTHING_MORE = re.compile(rf"""(?>(?:[\s*_"'`“”‘’«»‹›)>.!?…。-
 _REFUSAL_LINE_END = re.compile(rf"{_AFTER_REFUSAL}[.!]?[ \t]*+\n")
 # The end of a sentence, or a remark. In small letters "not_in_docs:" may begin a list of states.
 _REMARK = re.compile(rf"""{_AFTER_REFUSAL}(?:[.!?…,;:]++["'”’»›*_`)]*+\s|[。，：；(–—]|-\s)""")
-
-
-def strip_controls(text: str) -> str:
-    """Return a text without control characters other than line feeds and tabs."""
-    return _CONTROLS.sub("", text)
 
 
 def join_surrogates(text: str) -> str:
