@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from chapterverse.errors import AnswerWithheld, ModelLoading, ProviderError
 from chapterverse.extensions import load_part
 from chapterverse.text.plain import escape_markdown
 from chapterverse_api import phrases
-from chapterverse_api.answer.segments import Segments, make_delta
+from chapterverse_api.answer.segments import Segments, Votes, make_delta
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.check.links.known_text import SiteText
 from chapterverse_api.contract import Delta, ToolUse
 from chapterverse_api.draft.draft import Span, silence_error
 from chapterverse_api.draft.extractive import Extractive
 from chapterverse_api.draft.requests import GenerationRequest, ToolCall
-
-if TYPE_CHECKING:
-    from chapterverse_api.answer.second_votes import SecondVotes
 
 #: The name of what quotes a text that was looked up.
 _CURATED = "faq"
@@ -172,7 +169,7 @@ def quote_winner(turn: Turn) -> DraftSteps:
 def _new_segments(
     turn: Turn,
     request: GenerationRequest,
-    votes: SecondVotes | None = None,
+    votes: Votes | None = None,
     *,
     waits: bool = False,
     quotes: bool = False,
@@ -184,15 +181,14 @@ def _new_segments(
     return Segments(request, sources.idf, site, note=note, votes=votes, waits=waits, quotes=quotes)
 
 
-def _new_votes(turn: Turn) -> SecondVotes | None:
+def _new_votes(turn: Turn) -> Votes | None:
     """Return the requests for second votes; None if no checker may be used."""
-    checker = turn.models.checker
-    if checker is None:
+    if (checker := turn.models.checker) is None:
         return None
-    # Lazy: only needed with a checker.
-    from chapterverse_api.answer.second_votes import SecondVotes
-
-    return SecondVotes(checker, turn.query.query or "", turn.deadline, lambda e: turn.log_failure("checker", e))
+    votes: Votes = load_part("second_votes")(
+        checker, turn.query.query or "", turn.deadline, lambda error: turn.log_failure("checker", error)
+    )
+    return votes
 
 
 def _stream(

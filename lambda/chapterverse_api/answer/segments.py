@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from chapterverse.extensions import load_part
 from chapterverse.text.sentences import Sentence
@@ -23,9 +23,6 @@ from chapterverse_api.contract import Delta, Segment
 from chapterverse_api.draft.draft import Span, damage_error
 from chapterverse_api.draft.passage import Passage
 from chapterverse_api.draft.requests import GenerationRequest
-
-if TYPE_CHECKING:
-    from chapterverse_api.answer.second_votes import SecondVotes, Vote
 
 #: Segments that wait for the first one that is confirmed, at most.
 _MAX_WAITING_SEGMENTS = 3
@@ -77,8 +74,33 @@ class QuoteReader:
         yield from ()
 
 
+class Vote(Protocol):
+    """A second vote on a citation, which is on its way."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether `rejects` needs no waiting."""
+        ...
+
+    def rejects(self) -> bool:
+        """Wait for the vote. Return whether it is against the citations; False if it did not come in time."""
+        ...
+
+
+class Votes(Protocol):
+    """The second votes on one answer."""
+
+    def ask(self, document: str, claim: str) -> Vote | None:
+        """Request a vote on a claim, if there may be one more."""
+        ...
+
+    def close(self) -> None:
+        """Wait for the open votes, because their price is a part of the turn's."""
+        ...
+
+
 def check_sentence(
-    verifier: Verifier, sentence: Sentence, cited_ids: Sequence[str], votes: SecondVotes | None
+    verifier: Verifier, sentence: Sentence, cited_ids: Sequence[str], votes: Votes | None
 ) -> tuple[CheckedSentence, Vote | None]:
     """Check one sentence of an answer or of a claim; return it with the open vote on its citations.
 
@@ -123,7 +145,7 @@ class Segments:
         site: SiteText | None = None,
         *,
         note: str = "",
-        votes: SecondVotes | None = None,
+        votes: Votes | None = None,
         waits: bool = False,
         quotes: bool = False,
     ) -> None:
