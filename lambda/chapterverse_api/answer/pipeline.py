@@ -21,8 +21,8 @@ from chapterverse_api.answer.search import find_sources, log_sources
 from chapterverse_api.answer.selection import read_selection, search_selection
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.contract import AnswerEvent, ChatResponse, Events, Meta
+from chapterverse_api.draft.draft import Writer
 from chapterverse_api.draft.extractive import Extractive
-from chapterverse_api.draft.protocols import Writer
 
 
 class _DataAnswer(Protocol):

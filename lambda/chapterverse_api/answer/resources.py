@@ -21,9 +21,9 @@ from chapterverse_api.budget.prices import FREE, Price, Prices, economy_generato
 from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.contract import IndexStatus, ServiceStatus
 from chapterverse_api.conversation.transcript import Signer
+from chapterverse_api.draft.draft import AnswerGenerator, Writer
 from chapterverse_api.draft.extractive import Extractive
 from chapterverse_api.draft.prompts import MAX_REASONING_TOKENS
-from chapterverse_api.draft.protocols import AnswerGenerator, Writer
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
 from chapterverse_api.records import parse_days

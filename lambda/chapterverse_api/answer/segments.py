@@ -21,8 +21,7 @@ from chapterverse_api.check.results import CheckedSentence, IdfFunction, Verifie
 from chapterverse_api.check.verifier import Verifier
 from chapterverse_api.contract import Delta, Segment
 from chapterverse_api.draft.draft import Span, damage_error
-from chapterverse_api.draft.passage import Passage
-from chapterverse_api.draft.requests import GenerationRequest
+from chapterverse_api.draft.requests import GenerationRequest, Passage
 
 #: Segments that wait for the first one that is confirmed, at most.
 _MAX_WAITING_SEGMENTS = 3

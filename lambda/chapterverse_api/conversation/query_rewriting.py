@@ -10,7 +10,7 @@ from chapterverse.text.shortening import cut_to_words
 from chapterverse_api.conversation.detection import STANDALONE_WORDS, count_content_words, detect_follow_up
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.draft.protocols import Writer
+from chapterverse_api.draft.draft import Writer
 
 #: Earlier questions that are put before a follow-up, and characters of each.
 _MAX_QUESTIONS, _MAX_QUESTION_CHARS = 3, 300

@@ -1,12 +1,14 @@
-"""A draft: text in spans, with the citations that its generator gives."""
+"""A draft, text in spans with the citations that its generator gives, and the interfaces of generators."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from chapterverse.errors import AnswerWithheld, ProviderError
+from chapterverse_api.draft.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall
 
 #: What a quote leaves out between two blocks, or before its first sentence or line; begins each line that states it.
 OMISSION = "…"
@@ -38,6 +40,46 @@ class Span:
 
 
 Draft = tuple[Span, ...]
+
+
+class AnswerGenerator(Protocol):
+    """Drafts answers."""
+
+    @property
+    def name(self) -> str: ...
+
+    def generate(self, request: GenerationRequest) -> Generator[Span | ToolCall, None, None]:
+        """Yield the draft with its citations, as it comes.
+
+        Spans of prose are pieces of one text and may end anywhere. They may contain the marks by which a model cites,
+        "[1]". A span of a quote or of our own words is complete. Closing the generator ends the model's work. A model
+        that calls tools of the request yields the calls at the end.
+
+        Raises:
+            ProviderError: the model could not be reached, broke off, or took longer than the deadline.
+        """
+        ...
+
+
+@runtime_checkable
+class Writer(Protocol):
+    """A generator with a language model, which also writes short texts without sources, and data."""
+
+    def write(self, request: ModelRequest) -> str:
+        """Return the model's whole text.
+
+        Raises:
+            ProviderError: the model could not be reached, broke off, or took longer than the deadline.
+        """
+        ...
+
+    def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
+        """Return the model's whole text, which should be JSON that fits the schema. The caller has to check that.
+
+        Raises:
+            ProviderError: as above.
+        """
+        ...
 
 
 def strip_controls(text: str) -> str:

@@ -25,7 +25,7 @@ from chapterverse_api.conversation.detection import FollowUpVerdict, detect_foll
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.conversation.query_rewriting import ContextualQuery, rewrite_follow_up
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.draft.protocols import Writer
+from chapterverse_api.draft.draft import Writer
 from chapterverse_api.index.addresses import on_page, page_of
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability.query_state import QueryProgress

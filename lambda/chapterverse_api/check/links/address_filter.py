@@ -9,7 +9,7 @@ from chapterverse_api.check.links.hosts import HostFilter
 from chapterverse_api.check.links.known_text import KnownText, SiteText
 from chapterverse_api.check.links.markup import MarkupFilter
 from chapterverse_api.draft.draft import strip_controls
-from chapterverse_api.draft.passage import Passage
+from chapterverse_api.draft.requests import Passage
 
 
 class AddressFilter:

@@ -18,11 +18,11 @@ from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft import prompts
 from chapterverse_api.draft.draft import Span
-from chapterverse_api.draft.passage import Passage
 from chapterverse_api.draft.requests import (
     TEMPERATURE,
     GenerationRequest,
     ModelRequest,
+    Passage,
     ResponseSchema,
     ToolCall,
 )

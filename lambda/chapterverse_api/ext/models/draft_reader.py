@@ -14,7 +14,7 @@ from chapterverse_api.answer.segments import DraftSentence, QuoteReader
 from chapterverse_api.check.links.known_text import SiteText
 from chapterverse_api.check.verifier import CitedRanges
 from chapterverse_api.draft.draft import Span, silence_error, strip_controls
-from chapterverse_api.draft.passage import Passage
+from chapterverse_api.draft.requests import Passage
 from chapterverse_api.ext.models.citation_marks import CitationMarks
 from chapterverse_api.ext.models.reasoning import (
     ReasoningFilter,

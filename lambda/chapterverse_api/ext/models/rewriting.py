@@ -9,7 +9,7 @@ from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
 from chapterverse.text.shortening import cut_to_words
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.draft.protocols import Writer
+from chapterverse_api.draft.draft import Writer
 from chapterverse_api.draft.requests import ChatMessage, ModelRequest
 
 #: Seconds of a model for a rewriting; characters and tokens of the rewriting.

@@ -22,11 +22,9 @@ from chapterverse_api.check.links.known_text import SiteText
 from chapterverse_api.check.results import IdfFunction, VerifiedDraft
 from chapterverse_api.check.verdict import is_verbatim_in, judge, load_model, most_similar
 from chapterverse_api.contract import ChatResponse, Delta
-from chapterverse_api.draft.draft import Check, Span
-from chapterverse_api.draft.passage import Passage
+from chapterverse_api.draft.draft import Check, Span, Writer
 from chapterverse_api.draft.prompts import conversation, new_nonce
-from chapterverse_api.draft.protocols import Writer
-from chapterverse_api.draft.requests import ModelRequest, ResponseSchema
+from chapterverse_api.draft.requests import ModelRequest, Passage, ResponseSchema
 from chapterverse_api.ext.agents.data_prompt import data_instructions
 from chapterverse_api.ext.agents.structured_output.schema import problem, read_schema
 

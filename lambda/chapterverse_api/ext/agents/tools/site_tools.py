@@ -24,9 +24,8 @@ from chapterverse_api import rejections
 from chapterverse_api.answer.resources import Resources
 from chapterverse_api.contract import RequestModel, ResponseModel
 from chapterverse_api.deadline import ClientDisconnected, Deadline
-from chapterverse_api.draft.passage import Passage
-from chapterverse_api.draft.protocols import Writer
-from chapterverse_api.draft.requests import ToolCall, ToolResult, ToolSpec
+from chapterverse_api.draft.draft import Writer
+from chapterverse_api.draft.requests import Passage, ToolCall, ToolResult, ToolSpec
 from chapterverse_api.ext.agents.structured_output.data import MAX_LEAVES, leaf_line, leaves
 from chapterverse_api.ext.agents.structured_output.schema import parse_schema, problem
 from chapterverse_api.ext.agents.tools import documentation

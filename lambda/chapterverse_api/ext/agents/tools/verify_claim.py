@@ -21,7 +21,7 @@ from chapterverse_api.answer.segments import check_sentence
 from chapterverse_api.check.results import SourceVerdict
 from chapterverse_api.check.verifier import Verifier
 from chapterverse_api.contract import Nearest, RequestModel, ResponseModel
-from chapterverse_api.draft.passage import Passage
+from chapterverse_api.draft.requests import Passage
 from chapterverse_api.ext.agents.tools.search_docs import search_within_budget
 from chapterverse_api.ext.agents.tools.sections import LanguageArgument, Url, VersionArgument, make_tool_query
 from chapterverse_api.ext.agents.tools.tool import ToolContext
