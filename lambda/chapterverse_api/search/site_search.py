@@ -102,7 +102,6 @@ class SiteResults:
         contextual_query: what a follow-up was also searched for as; None if the question stands alone.
     """
 
-    snapshot: Snapshot
     retrieval: Retrieval
     language: str | None
     contextual_query: ContextualQuery | None = None
@@ -158,7 +157,7 @@ def search_site(
         retrieval = read_candidates(retrieval, text, resources.reader, resources.deadline)
     if query.user_context:
         retrieval = _break_ties(retrieval, query.user_context, snapshot)
-    return SiteResults(snapshot, retrieval, language, contextual_query)
+    return SiteResults(retrieval, language, contextual_query)
 
 
 def _search_languages(
