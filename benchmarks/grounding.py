@@ -46,7 +46,7 @@ from chapterverse_api.check.results import VerifiedDraft
 from chapterverse_api.check.verdict import CLASH_PENALTY, MIN_SECTION_SHARE, SupportModel, is_ruled_out, load_model
 from chapterverse_api.check.verifier import verify
 from chapterverse_api.draft.draft import Draft
-from chapterverse_api.draft.passage import Passage
+from chapterverse_api.draft.requests import Passage
 
 ROOT = Path(__file__).resolve().parent.parent
 WEIGHTS = ROOT / "lambda/chapterverse_api/check/weights.json"

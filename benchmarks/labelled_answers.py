@@ -22,7 +22,7 @@ from typing import Any
 from chapterverse.text import lexical
 from chapterverse_api.check.results import VerifiedDraft
 from chapterverse_api.draft.draft import Draft, Span
-from chapterverse_api.draft.passage import Passage
+from chapterverse_api.draft.requests import Passage
 
 #: Checks a draft against passages, with the idf of a site, in a fold of the questions.
 Check = Callable[[Draft, Sequence[Passage], "Weights", int], VerifiedDraft]

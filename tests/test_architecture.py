@@ -37,8 +37,8 @@ ROOMS_BELOW = {
     "aws": {"net"}, "s3": {"aws", "leases", "net"}, "dynamodb": {"aws"}, "qdrant": {"leases", "net"},
     "fastembed": {"embedders"}, "postgres": {"conversations"}, "npm": {"site_check", "transfer"},
     "evaluation": {"knowledge", "transfer"},
-    **{room: {"embedders", "net"} for room in ("cohere", "openai", "bedrock")},
-    **{room: {"net"} for room in ("enrichment", "sources", "agents")},
+    **{room: {"embedders", "models", "net"} for room in ("cohere", "openai", "bedrock")},
+    "agents": {"models", "net"}, **{room: {"net"} for room in ("enrichment", "sources")},
 }  # fmt: skip
 
 #: What a cold Lambda must not pay for before its first question.

@@ -10,10 +10,8 @@ if TYPE_CHECKING:
     from chapterverse_api.answer.event import AnswerGiven
     from chapterverse_api.app import create_app
     from chapterverse_api.check.checkers import Checker, CheckRequest
-    from chapterverse_api.draft.draft import Span
-    from chapterverse_api.draft.passage import Passage
-    from chapterverse_api.draft.protocols import AnswerGenerator
-    from chapterverse_api.draft.requests import GenerationRequest
+    from chapterverse_api.draft.draft import AnswerGenerator, Span
+    from chapterverse_api.draft.requests import GenerationRequest, Passage
     from chapterverse_api.limits.protocols import Limiter
     from chapterverse_api.records import Records
     from chapterverse_api.search.lookups import LookupQuery, LookupResult, make_candidate
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 
 #: The modules that define the public names.
 _PLACES = {
-    "AnswerGenerator": "draft.protocols",
+    "AnswerGenerator": "draft.draft",
     "AnswerGiven": "answer.event",
     "Candidate": "search.ranking",
     "CheckRequest": "check.checkers",
@@ -31,7 +29,7 @@ _PLACES = {
     "Limiter": "limits.protocols",
     "LookupQuery": "search.lookups",
     "LookupResult": "search.lookups",
-    "Passage": "draft.passage",
+    "Passage": "draft.requests",
     "Records": "records",
     "Reranker": "search.rerankers",
     "Span": "draft.draft",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -31,15 +31,19 @@ from chapterverse_api.search.search import SearchRequest, rerank, retrieve
 from chapterverse_api.search.site_search import site_filter
 
 if TYPE_CHECKING:
-    from chapterverse_api.draft.requests import SiteTools, TurnTools
+    from chapterverse_api.draft.requests import TurnTools
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Answers within the day's budget."""
+    """Answers within the day's budget.
+
+    Attributes:
+        tools: returns those of the site's owner that one turn may use; None if there are none.
+    """
 
     resources: Resources
-    tools: SiteTools | None = None
+    tools: Callable[[Service, Deadline], TurnTools] | None = None
 
     @classmethod
     def open(cls, settings: Settings) -> Self:
@@ -75,7 +79,7 @@ class Service:
 
     def turn_tools(self, deadline: Deadline) -> TurnTools | None:
         """Return the tools that a turn may use; None if the site has none."""
-        return self.tools.of_turn(self, deadline) if self.tools else None
+        return self.tools(self, deadline) if self.tools else None
 
     def retrieve(self, request: RetrievalRequest) -> RetrievalResponse:
         """Return the best chunks, unexpanded.

@@ -302,6 +302,17 @@ EXTENSIONS = (
     ),
     Extension("embedders"),
     Extension(
+        "models",
+        parts={
+            "draft_reader": "chapterverse_api.ext.models.draft_reader:DraftReader",
+            "without_waste": "chapterverse_api.ext.models.prompt_room:without_waste",
+            "fill_room": "chapterverse_api.ext.models.prompt_room:fill_room",
+            "second_votes": "chapterverse_api.ext.models.second_votes:SecondVotes",
+            "rewrite": "chapterverse_api.ext.models.rewriting:rewrite",
+            "tool_rounds": "chapterverse_api.ext.models.tool_rounds:TurnRounds",
+        },
+    ),
+    Extension(
         "qdrant",
         settings=(
             Setting("qdrant_url", "", "The server of the store `qdrant:` without an address.", prefix=""),

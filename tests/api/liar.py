@@ -7,8 +7,7 @@ from collections.abc import Generator, Sequence
 from random import Random
 
 from chapterverse_api.draft.draft import Span
-from chapterverse_api.draft.passage import Passage
-from chapterverse_api.draft.requests import GenerationRequest
+from chapterverse_api.draft.requests import GenerationRequest, Passage
 
 #: Hosts that stand in no documentation. Whatever is left of one of them has leaked.
 HOSTS = ("evil-host.dev", "evil.com", "phish.io", "exfil.net", "bad-host.co.uk")

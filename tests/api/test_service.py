@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -214,3 +216,18 @@ def test_settings_choose_the_parts(tmp_path: Path) -> None:
         ServiceSession.open(Settings(store=f"edge:{tmp_path}", embedder="best"))
     with pytest.raises(ConfigurationError, match="CHAPTERVERSE_STORE is 'nowhere'"):
         ServiceSession.open(Settings(store="nowhere"))
+
+
+def test_an_answer_without_a_model_enters_no_room(index: Path) -> None:
+    script = """
+import sys
+from chapterverse.settings import Settings
+from chapterverse_api.contract import ChatQuery
+from chapterverse_api.service import Service
+_, index, question = sys.argv
+service = Service.open(Settings(store=f"edge:{index}", reading_model="none"))
+*_, answer = service.chat(ChatQuery(query=question))
+print(answer.status, [name for name in sys.modules if ".ext." in name])
+"""
+    run = [sys.executable, "-c", script, str(index), QUESTION]
+    assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == "answered []\n"

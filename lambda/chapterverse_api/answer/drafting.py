@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol, TypeAlias
 
 from chapterverse.errors import AnswerWithheld, ModelLoading, ProviderError
+from chapterverse.extensions import load_part
+from chapterverse.text.plain import escape_markdown
 from chapterverse_api import phrases
-from chapterverse_api.answer.segments import DraftReader, Segments, make_delta
+from chapterverse_api.answer.segments import Segments, Votes, make_delta
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.check.links.known_text import SiteText
 from chapterverse_api.contract import Delta, ToolUse
-from chapterverse_api.draft.curated import CuratedAnswer
-from chapterverse_api.draft.draft import silence_error
+from chapterverse_api.draft.draft import Span, silence_error
 from chapterverse_api.draft.extractive import Extractive
-from chapterverse_api.draft.protocols import AnswerGenerator
 from chapterverse_api.draft.requests import GenerationRequest, ToolCall
 
-if TYPE_CHECKING:
-    from chapterverse_api.answer.second_votes import SecondVotes
-    from chapterverse_api.answer.tools import ToolRounds
-
-#: Characters of a reply that is to hold calls alone.
-_MAX_CALL_CHARS = 1_000
-
+#: The name of what quotes a text that was looked up.
+_CURATED = "faq"
 _QUOTED = "The answer is quoted, since the model failed."
 _WITHHELD = "The answer is quoted, since the model gives none to this question."
 _FAILED = "The model failed."
@@ -51,12 +45,12 @@ class ShownDraft:
     @property
     def quoted(self) -> bool:
         """Whether the draft consists of quotes, without a model's words."""
-        return self.generator in (Extractive.name, CuratedAnswer.name)
+        return self.generator in (Extractive.name, _CURATED)
 
     @property
     def not_in_docs(self) -> bool:
         """Whether the generator says that the sources hold no answer, or no citation of its whole draft holds."""
-        if self.generator == CuratedAnswer.name:
+        if self.generator == _CURATED:
             return False
         ends_early = self.failure in (_STOPPED, _STOPPED_BY_FILTER)
         return self.segments.draft_reader.refused or not (ends_early or self.segments.verified.cited)
@@ -66,14 +60,38 @@ class ShownDraft:
 DraftSteps: TypeAlias = Generator[Delta | ToolUse, None, ShownDraft]
 
 
+class ToolRounds(Protocol):
+    """The rounds in which a model may call tools in place of an answer.
+
+    Attributes:
+        has_site_tools: whether the model may find something that the documentation does not hold.
+        request: the request to the generator, with tools while a round is left.
+    """
+
+    @property
+    def has_site_tools(self) -> bool: ...
+
+    @property
+    def request(self) -> GenerationRequest: ...
+
+    def read_calls(self, text: str) -> Sequence[ToolCall]:
+        """Return the calls that a reply holds as text, of which nothing is an answer."""
+        ...
+
+    def run(self, asked: Sequence[ToolCall]) -> Generator[ToolUse, None, None]:
+        """Make the calls of a round. What they find joins the sources of the turn."""
+        ...
+
+    def run_all(self) -> Generator[ToolUse, None, None]:
+        """Let the generator call tools for data, which can't be written in the same request."""
+        ...
+
+
 def open_rounds(turn: Turn) -> ToolRounds | None:
     """Return the rounds in which the model may look again; None without a model or without a search."""
-    if turn.models.writer is None or turn.sources.retrieval is None:
-        return None
-    # Lazy: only needed with a model.
-    from chapterverse_api.answer.tools import ToolRounds
-
-    return ToolRounds(turn)
+    has_rounds = turn.models.writer and turn.sources.retrieval
+    rounds: ToolRounds | None = load_part("tool_rounds")(turn) if has_rounds else None
+    return rounds
 
 
 def write_draft(turn: Turn, rounds: ToolRounds | None) -> DraftSteps:
@@ -82,13 +100,13 @@ def write_draft(turn: Turn, rounds: ToolRounds | None) -> DraftSteps:
     Args:
         rounds: those in which it may call tools in place of an answer.
     """
-    votes, names = _new_votes(turn), rounds.names if rounds else ()
+    votes, quotes = _new_votes(turn), isinstance(turn.models.generator, Extractive)
     with closing(votes) if votes else nullcontext():
         while True:
             request = rounds.request if rounds else turn.sources.request
-            segments = _new_segments(turn, request, votes, waits=bool(names))
+            segments = _new_segments(turn, request, votes, waits=rounds is not None, quotes=quotes)
             try:
-                calls = yield from _write(segments, turn, request, names)
+                calls = yield from _write(segments, turn, request, rounds)
             except ProviderError as error:
                 return (yield from _replace_draft(error, segments, turn))
             if not (rounds and calls):
@@ -96,59 +114,23 @@ def write_draft(turn: Turn, rounds: ToolRounds | None) -> DraftSteps:
             yield from rounds.run(calls)
 
 
-def call_tools(turn: Turn, rounds: ToolRounds) -> Generator[ToolUse, None, None]:
-    """Let the generator call tools for data, which can't be written in the same request. Its text is dropped."""
-    while (request := rounds.request).tools:
-        calls, reader = list[ToolCall](), DraftReader(request.passages)
-        try:
-            with (
-                turn.models.circuit.calling(),
-                turn.deadline.raising_on_disconnect(),
-                closing(turn.models.generator.generate(request)) as draft,
-            ):
-                for piece in draft:
-                    if isinstance(piece, ToolCall):
-                        calls.append(piece)
-                    else:
-                        deque(reader.read(piece), 0)
-                    if len(reader.text) > _MAX_CALL_CHARS:
-                        break
-        except ProviderError as error:
-            turn.log_failure("generator", error)
-        calls = calls or _read_written_calls(reader, rounds.names)
-        if not calls:
-            return
-        yield from rounds.run(calls)
-
-
 def _write(
-    segments: Segments, turn: Turn, request: GenerationRequest, tools: Collection[str]
+    segments: Segments, turn: Turn, request: GenerationRequest, rounds: ToolRounds | None
 ) -> Generator[Delta, None, Sequence[ToolCall]]:
     """Yield what can be shown of a draft; return the calls that came in place of one.
-
-    Args:
-        tools: the names of those that the model knows, from this request or an earlier one of its turn.
 
     Raises:
         ProviderError: the model failed, or calls tools when it may not any more.
     """
     models = turn.models
     with models.circuit.calling(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
-        calls = yield from _stream(segments, models.generator, request)
-    if segments.shown_spans or not tools:
+        calls = yield from _stream(segments, models.generator.generate(request))
+    if segments.shown_spans or not rounds:
         return ()
-    calls = calls or _read_written_calls(segments.draft_reader, tools)
+    calls = calls or rounds.read_calls(segments.draft_reader.text)
     if calls and not request.tools:
         raise silence_error(cut=False)
     return calls
-
-
-def _read_written_calls(reader: DraftReader, tools: Collection[str]) -> list[ToolCall]:
-    """Return the calls that a reply holds as text, of which nothing is an answer."""
-    # Lazy: only needed with tools.
-    from chapterverse_api.draft.tool_calls import read_written_calls
-
-    return read_written_calls(reader.text, tools)
 
 
 def _replace_draft(error: ProviderError, segments: Segments, turn: Turn) -> DraftSteps:
@@ -167,47 +149,54 @@ def quote_documents(turn: Turn, why: str = _QUOTED) -> DraftSteps:
     # The budget has a reason of its own.
     reason = None if turn.models.turn_budget.reason else why
     documents = turn.sources.documents
-    segments = _new_segments(turn, documents.request)
+    segments = _new_segments(turn, documents.request, quotes=True)
     if not documents.may_be_quoted:
         return ShownDraft(segments, turn.models.generator.name, reason and _FAILED)
-    yield from _stream(segments, Extractive(), documents.request)
+    yield from _stream(segments, Extractive().generate(documents.request))
     return ShownDraft(segments, Extractive.name, reason)
 
 
 def quote_winner(turn: Turn) -> DraftSteps:
-    """Quote the text that is the answer."""
-    request = turn.sources.request
-    segments = _new_segments(turn, request)
-    yield from _stream(segments, CuratedAnswer(turn.sources.language), request)
-    return ShownDraft(segments, CuratedAnswer.name)
+    """Quote the text that is the answer, word for word and under its authors' name."""
+    request, curated = turn.sources.request, phrases.for_language(turn.sources.language).curated
+    segments, (entry,) = _new_segments(turn, request, quotes=True), request.passages
+    path = " › ".join(map(escape_markdown, entry.path))
+    framing = [Span(f"{text}\n\n", kind="framing") for text in (curated, f"**{path}**")]
+    yield from _stream(segments, (span for span in (*framing, Span(entry.section, (entry.id,), kind="quote"))))
+    return ShownDraft(segments, _CURATED)
 
 
 def _new_segments(
-    turn: Turn, request: GenerationRequest, votes: SecondVotes | None = None, *, waits: bool = False
+    turn: Turn,
+    request: GenerationRequest,
+    votes: Votes | None = None,
+    *,
+    waits: bool = False,
+    quotes: bool = False,
 ) -> Segments:
     """Return the segments of an answer. They begin with a note if the passages are in another language."""
     sources = turn.sources
     note = f"{phrases.for_language(sources.language).other_language}\n\n" if sources.other_language else ""
-    return Segments(request, sources.idf, SiteText(sources.snapshot), note=note, votes=votes, waits=waits)
+    site = SiteText(sources.snapshot)
+    return Segments(request, sources.idf, site, note=note, votes=votes, waits=waits, quotes=quotes)
 
 
-def _new_votes(turn: Turn) -> SecondVotes | None:
+def _new_votes(turn: Turn) -> Votes | None:
     """Return the requests for second votes; None if no checker may be used."""
-    checker = turn.models.checker
-    if checker is None:
+    if (checker := turn.models.checker) is None:
         return None
-    # Lazy: only needed with a checker.
-    from chapterverse_api.answer.second_votes import SecondVotes
-
-    return SecondVotes(checker, turn.query.query or "", turn.deadline, lambda e: turn.log_failure("checker", e))
+    votes: Votes = load_part("second_votes")(
+        checker, turn.query.query or "", turn.deadline, lambda error: turn.log_failure("checker", error)
+    )
+    return votes
 
 
 def _stream(
-    segments: Segments, generator: AnswerGenerator, request: GenerationRequest
+    segments: Segments, pieces: Generator[Span | ToolCall, None, None]
 ) -> Generator[Delta, None, Sequence[ToolCall]]:
     """Yield what can be shown of a draft; return the calls of tools beside it."""
     calls, reader = list[ToolCall](), segments.draft_reader
-    with closing(generator.generate(request)) as draft:
+    with closing(pieces) as draft:
         for piece in draft:
             if isinstance(piece, ToolCall):
                 calls.append(piece)

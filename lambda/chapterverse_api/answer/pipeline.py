@@ -3,7 +3,7 @@
 route     `http`: the request of a client
 guard     `http.guard`, `budget`: what may cost something, and the `models` that may be used for it
 search    `search`, `selection`: the sources with enough evidence, or none
-answer    `drafting`: a draft, for which a model may look again by `tools`; data by a room
+answer    `drafting`: a draft, for which a model may look again by a room; data by another
 check     `segments`: sentence by sentence, each shown at once
 response  `response`: the whole, or a refusal
 """
@@ -15,14 +15,14 @@ from typing import Protocol
 
 from chapterverse.extensions import load_part
 from chapterverse_api.answer.choice import ask_back
-from chapterverse_api.answer.drafting import call_tools, open_rounds, quote_documents, quote_winner, write_draft
+from chapterverse_api.answer.drafting import open_rounds, quote_documents, quote_winner, write_draft
 from chapterverse_api.answer.response import make_refusal, respond
 from chapterverse_api.answer.search import find_sources, log_sources
 from chapterverse_api.answer.selection import read_selection, search_selection
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.contract import AnswerEvent, ChatResponse, Events, Meta
+from chapterverse_api.draft.draft import Writer
 from chapterverse_api.draft.extractive import Extractive
-from chapterverse_api.draft.protocols import Writer
 
 
 class _DataAnswer(Protocol):
@@ -67,7 +67,7 @@ def _answer(turn: Turn, data: _DataAnswer | None) -> Generator[AnswerEvent, None
     writer = turn.models.writer if data else None
     if data and writer:
         if rounds and has_site_tools:
-            yield from call_tools(turn, rounds)
+            yield from rounds.run_all()
         if response := (yield from data.answer(turn, writer)):
             return response
     if turn.sources.winner:

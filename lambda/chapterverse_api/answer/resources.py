@@ -22,9 +22,9 @@ from chapterverse_api.budget.prices import FREE, Price, Prices, economy_generato
 from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.contract import IndexStatus, ServiceStatus
 from chapterverse_api.conversation.transcript import Signer
+from chapterverse_api.draft.draft import AnswerGenerator, Writer
 from chapterverse_api.draft.extractive import Extractive
 from chapterverse_api.draft.prompts import MAX_REASONING_TOKENS
-from chapterverse_api.draft.protocols import AnswerGenerator, LoadedModel, ModelLoader, Writer
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
 from chapterverse_api.records import parse_days
@@ -110,12 +110,6 @@ class Models:
             checker=open_offer("checker", settings),
             reader=_open_reader(settings),
         )
-
-    def open_loaders(self) -> list[ModelLoader]:
-        """Return what loads the models that write, where they are on servers of one's own."""
-        generators = (self.generator, *([self.economy] if self.economy else []))
-        loaders = (generator.open_loader() for generator in generators if isinstance(generator, LoadedModel))
-        return [loader for loader in loaders if loader]
 
     def card(self, head: Head) -> EmbedderCard:
         """Return the embedder's card beside an index's; this calls no model, because no budget is reserved for it."""

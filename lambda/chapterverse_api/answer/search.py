@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import get_args
 
 from chapterverse.calibration import WeightedQuestion, count_terms
+from chapterverse.extensions import load_part
 from chapterverse.model import Chunk, Scope
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
@@ -16,9 +18,8 @@ from chapterverse.text.shortening import cut_to_words
 from chapterverse_api.answer.turn import IdfLookup, Sources, Turn
 from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs, SourceChunk
 from chapterverse_api.conversation.detection import opening_language, small_talk_language
-from chapterverse_api.draft.passage import Passage
 from chapterverse_api.draft.prompts import estimate_tokens
-from chapterverse_api.draft.requests import GenerationRequest
+from chapterverse_api.draft.requests import GenerationRequest, Passage
 from chapterverse_api.search.first_pages import find_first_pages
 from chapterverse_api.search.lookups import LookupResult, look_up
 from chapterverse_api.search.passages import (
@@ -132,38 +133,29 @@ def find_sources(turn: Turn, selection: str = "") -> Sources:
     return replace(sources, searched_as=_describe_search(question, results))
 
 
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """What of the results an answer may rest on, best first.
+
+    Attributes:
+        candidates, passages: of the same sections, in the same order.
+        pages, omissions, looked_up: as in `Sources`.
+    """
+
+    candidates: Sequence[Candidate]
+    passages: Sequence[Passage]
+    pages: Mapping[str, Sequence[Chunk]]
+    omissions: Mapping[str, Omission]
+    looked_up: Sequence[Candidate]
+
+
 def _from_results(
     turn: Turn, query: ChatQuery, results: SiteResults, looked_up: Sequence[Candidate], snapshot: Snapshot
 ) -> Sources:
     """Return the sections that the answer may rest on, and why the other results are left out."""
-    retrieval, settings, index = results.retrieval, turn.resources.settings, turn.resources.index
-    model_judges, any_number = retrieval.model_judges, query.top_k is None
-
-    def url(chunk: Chunk) -> str:
-        return index.public_url(chunk, snapshot.head)
-
-    useful: Sequence[Candidate] = retrieval.strong
-    if model_judges:
-        # Lazy: only needed with a model.
-        from chapterverse_api.search.prompt_room import fill_room, without_waste
-
-        useful = without_waste(useful)
-    chosen = choose(useful, query.top_k, settings.faq_top_k)
-    # What was looked up is no answer alone.
-    looked_up = looked_up if chosen else ()
-    # Readers can check what has an address, so it is a source too, behind the search results.
-    candidates = [*chosen, *(added for added in looked_up if added.chunk.url)][: query.top_k]
-    if any_number:
-        candidates = drop_irrelevant(candidates, retrieval.question)
-    # What was looked up may be on no page of the index.
-    pages = {c.chunk.source_file_path: [c.chunk] for c in candidates}
-    pages |= {path: page for path in pages if (page := snapshot.page(path))}
-    passages = make_passages(candidates, url, pages)
-    relevant, candidates = candidates, candidates[: len(passages)]
-    omissions = _explain_choice(retrieval, useful, chosen, relevant, candidates)
-    if passages and any_number and model_judges:
-        around = fill_room(candidates, passages, pages, url, make_reader_filter(query, snapshot, index))
-        candidates, passages = [*candidates, *(c for c, _ in around)], [*passages, *(p for _, p in around)]
+    retrieval = results.retrieval
+    selection = _select(turn, query, retrieval, looked_up, snapshot)
+    candidates, passages = selection.candidates, selection.passages
     found = next((c.chunk.language for c in (*candidates, *retrieval.candidates)), snapshot.head.main_language)
     chunks = (candidate.chunk for candidate in candidates)
     sources = make_sources(
@@ -181,18 +173,47 @@ def _from_results(
         may_help=retrieval.may_help,
         compares=retrieval.compares,
         sides=tuple(p.id for p in passages if p.chunk_id in retrieval.sides),
-        memories=tuple(plain(added.chunk.text) for added in looked_up if not added.chunk.url),
+        memories=tuple(plain(added.chunk.text) for added in selection.looked_up if not added.chunk.url),
     )
     return replace(
         sources,
         request=request,
-        nearest=_nearest(retrieval.candidates, url),
+        nearest=_nearest(retrieval.candidates, partial(turn.resources.index.public_url, head=snapshot.head)),
         retrieval=retrieval,
-        pages=pages,
-        omissions=omissions,
+        pages=selection.pages,
+        omissions=selection.omissions,
         off_topic=not passages and retrieval.answerability.docs < MIN_ON_TOPIC,
-        looked_up=looked_up,
+        looked_up=selection.looked_up,
     )
+
+
+def _select(
+    turn: Turn, query: ChatQuery, retrieval: Retrieval, looked_up: Sequence[Candidate], snapshot: Snapshot
+) -> _Selection:
+    """Return the candidates that become sources, in as much of their sections as there is room for."""
+    settings, index = turn.resources.settings, turn.resources.index
+    url, any_number = partial(index.public_url, head=snapshot.head), query.top_k is None
+    useful: Sequence[Candidate] = retrieval.strong
+    if retrieval.model_judges:
+        useful = load_part("without_waste")(useful)
+    chosen = choose(useful, query.top_k, settings.faq_top_k)
+    # What was looked up is no answer alone.
+    looked_up = looked_up if chosen else ()
+    # Readers can check what has an address, so it is a source too, behind the search results.
+    candidates = [*chosen, *(added for added in looked_up if added.chunk.url)][: query.top_k]
+    if any_number:
+        candidates = drop_irrelevant(candidates, retrieval.question)
+    # What was looked up may be on no page of the index.
+    pages = {c.chunk.source_file_path: [c.chunk] for c in candidates}
+    pages |= {path: page for path in pages if (page := snapshot.page(path))}
+    passages = make_passages(candidates, url, pages)
+    relevant, candidates = candidates, candidates[: len(passages)]
+    omissions = _explain_choice(retrieval, useful, chosen, relevant, candidates)
+    if passages and any_number and retrieval.model_judges:
+        is_for_reader = make_reader_filter(query, snapshot, index)
+        around = load_part("fill_room")(candidates, passages, pages, url, is_for_reader)
+        candidates, passages = [*candidates, *(c for c, _ in around)], [*passages, *(p for _, p in around)]
+    return _Selection(candidates, passages, pages, omissions, looked_up)
 
 
 def _explain_choice(

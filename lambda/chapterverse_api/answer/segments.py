@@ -1,47 +1,30 @@
 """Reads a draft sentence by sentence, checks each and shows it at once, with the citations that hold.
 
-Sentences, list items, table rows and blocks of code are read whole. Reasoning, citation marks, the refusal word and
-foreign addresses are removed from each. A shown segment stays. Up to three segments wait for the first one that is
-confirmed, and all of them if the reply may call a tool instead. If none is confirmed, the answer can still be refused
-or given by quotes, because the reader has seen nothing of it. A sentence that needs a second vote waits until the
-verdict or its deadline. The segments behind it wait too, so that none overtakes another.
+A shown segment stays. Up to three segments wait for the first one that is confirmed, and all of them if the reply may
+call a tool instead. If none is confirmed, the answer can still be refused or given by quotes, because the reader has
+seen nothing of it. A sentence that needs a second vote waits until the verdict or its deadline. The segments behind it
+wait too, so that none overtakes another.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from chapterverse.text.sentences import Sentence, SentenceReader, strip_marks
+from chapterverse.extensions import load_part
+from chapterverse.text.sentences import Sentence
 from chapterverse_api.check.links.address_filter import AddressFilter
 from chapterverse_api.check.links.known_text import SiteText
 from chapterverse_api.check.results import CheckedSentence, IdfFunction, VerifiedDraft
-from chapterverse_api.check.verifier import CitedRanges, Verifier
+from chapterverse_api.check.verifier import Verifier
 from chapterverse_api.contract import Delta, Segment
-from chapterverse_api.draft.citation_marks import CitationMarks
-from chapterverse_api.draft.draft import MAX_ANSWER_CHARS, Span, damage_error, length_error, silence_error
-from chapterverse_api.draft.passage import Passage
-from chapterverse_api.draft.reasoning import (
-    ReasoningFilter,
-    in_plain_words,
-    join_surrogates,
-    refuses,
-    strip_controls,
-    without_end_mark,
-)
-from chapterverse_api.draft.requests import GenerationRequest
+from chapterverse_api.draft.draft import Span, damage_error
+from chapterverse_api.draft.requests import GenerationRequest, Passage
 
-if TYPE_CHECKING:
-    from chapterverse_api.answer.second_votes import SecondVotes, Vote
-
-#: Characters of a sentence and of a block of code. A longer one ends the answer.
-_MAX_SENTENCE_CHARS, _MAX_CODE_CHARS = 2_000, 8_000
 #: Segments that wait for the first one that is confirmed, at most.
 _MAX_WAITING_SEGMENTS = 3
-_ITEM = re.compile(r"\s*(?:[-*+>|]|\d{1,3}[.)])\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,112 +40,66 @@ class DraftSentence:
     sentence: Sentence | None = None
 
 
-class DraftReader:
-    """Reads one draft.
+class QuoteReader:
+    """Reads quotes, each complete, and the word for a refusal. What a model writes has a reader of its own.
 
     Attributes:
-        refused: the model said that the passages hold no answer.
+        refused: the generator said that the passages hold no answer.
         restarts: how often an end mark of reasoning came without a start mark. All that was read before it was
             reasoning, and no part of the answer.
         is_cut: a limit of length ended the draft.
         is_open: the last sentence is a block of code without its end.
-        text: what was read, without reasoning.
+        text: what was read of a model's text, without reasoning.
     """
 
     def __init__(self, passages: Sequence[Passage], site: SiteText | None = None) -> None:
-        self._marks, self._links = CitationMarks(passages), AddressFilter(passages, site=site)
+        self.links = AddressFilter(passages, site=site)
         self.refused = self.is_cut = self.is_open = False
-        self.restarts = self._length = 0
-        self._reasoning = ReasoningFilter()
-        self._begin()
+        self.restarts, self.text = 0, ""
 
     @property
     def is_over(self) -> bool:
-        """Whether the answer is complete, so that further text of the model is ignored."""
+        """Whether the answer is complete, so that further text is ignored."""
         return self.refused or self.is_cut
 
     def read(self, span: Span) -> Iterator[DraftSentence]:
-        """Yield the sentences that this span completes.
-
-        Raises:
-            ProviderError: the model writes more than its limit.
-        """
-        self._length += len(span.text)
-        if self._length > MAX_ANSWER_CHARS:
-            raise length_error()
-        if span.kind == "prose":
-            text = self._reasoning.read(strip_controls(span.text))
-            if self._reasoning.restarted:
-                self.restarts += 1
-                self._begin()
-            yield from self._read_prose(text, span.citations)
-        else:
-            yield from self._read_prose("", (), last=True)
-            self._has_text = True
-            yield DraftSentence(replace(span, text=self._links.without_foreign(span.text)))
-        self.is_cut = self.is_cut or span.cut
+        """Yield the sentences that this span completes. Raises as `Segments.read` does."""
+        self.refused = span.kind == "prose"
+        if not self.refused:
+            yield DraftSentence(replace(span, text=self.links.without_foreign(span.text)))
 
     def end(self) -> Iterator[DraftSentence]:
-        """Yield the sentences that remain.
+        """Yield the sentences that remain. Raises `ProviderError` if a model wrote nothing."""
+        yield from ()
 
-        Raises:
-            ProviderError: the model wrote nothing.
-        """
-        if not self.refused:
-            yield from self._read_prose(self._reasoning.read("", last=True), (), last=True)
-            if not (self._has_text or self.refused):
-                raise silence_error(self.is_cut)
 
-    def _begin(self) -> None:
-        self._sentences, self._cited = SentenceReader(), CitedRanges()
-        self._has_text = False
-        self.text = self._gap = ""
-        # The ids of the sentence that announces the items and the code that follow.
-        self._announced: tuple[str, ...] = ()
+class Vote(Protocol):
+    """A second vote on a citation, which is on its way."""
 
-    def _read_prose(self, text: str, ids: tuple[str, ...], *, last: bool = False) -> Iterator[DraftSentence]:
-        self.text += text
-        self._cited.add(len(self._sentences.text) + len(text), ids)
-        for sentence in self._sentences.read(text, last=last):
-            yield from self._clean(sentence)
-            if self.refused:
-                return
-        max_chars = _MAX_CODE_CHARS if self._sentences.is_code else _MAX_SENTENCE_CHARS
-        is_too_long = not last and len(self._sentences.waiting) > max_chars
-        if is_too_long:
-            self.is_cut = True
-            yield from self._clean(self._sentences.cut(max_chars))
-        if last or is_too_long:
-            self._sentences, self._cited = SentenceReader(), CitedRanges()
+    @property
+    def is_over(self) -> bool:
+        """Whether `rejects` needs no waiting."""
+        ...
 
-    def _clean(self, sentence: Sentence) -> Iterator[DraftSentence]:
-        text = join_surrogates(self._sentences.text[sentence.start : sentence.end])
-        if refuses(text, first=not self._has_text):
-            self.refused = True
-            return
-        claimed = self._cited.find_ids(self._sentences.text, sentence)
-        is_code = sentence.kind == "code"
-        announces = not is_code and text.rstrip().endswith((":", "："))
-        is_announced = is_code or _ITEM.match(text) is not None
-        if not is_code:
-            text, marked = self._marks.remove(without_end_mark(text))
-            claimed = tuple(dict.fromkeys((*claimed, *marked)))
-        if is_announced:
-            claimed = claimed or self._announced
-        if announces or not is_announced:
-            self._announced = claimed if announces else ()
-        self.is_open = is_code and text.rstrip()[-3:] not in ("```", "~~~")
-        text = f"{self._gap}{self._links.without_foreign(in_plain_words(text))}"
-        text = text if self._has_text else text.lstrip()
-        self._gap = "" if text.strip() else text
-        if text.strip():
-            self._has_text = True
-            plain_text = text.strip() if is_code else strip_marks(text)
-            yield DraftSentence(Span(text, claimed), Sentence(0, len(text), plain_text, sentence.kind))
+    def rejects(self) -> bool:
+        """Wait for the vote. Return whether it is against the citations; False if it did not come in time."""
+        ...
+
+
+class Votes(Protocol):
+    """The second votes on one answer."""
+
+    def ask(self, document: str, claim: str) -> Vote | None:
+        """Request a vote on a claim, if there may be one more."""
+        ...
+
+    def close(self) -> None:
+        """Wait for the open votes, because their price is a part of the turn's."""
+        ...
 
 
 def check_sentence(
-    verifier: Verifier, sentence: Sentence, cited_ids: Sequence[str], votes: SecondVotes | None
+    verifier: Verifier, sentence: Sentence, cited_ids: Sequence[str], votes: Votes | None
 ) -> tuple[CheckedSentence, Vote | None]:
     """Check one sentence of an answer or of a claim; return it with the open vote on its citations.
 
@@ -192,10 +129,11 @@ class Segments:
         site: the rest of the site, whose addresses may stand in the answer too.
         votes: asks for second votes; None if the words decide.
         waits: whether all segments wait for the first one that is confirmed.
+        quotes: whether the draft is quotes, without a model's words.
 
     Attributes:
         shown_spans: the segments that the reader has.
-        draft_reader: reads the model's text.
+        draft_reader: reads the draft.
         restarted: reasoning was shown as answer, before its end mark came.
     """
 
@@ -206,10 +144,12 @@ class Segments:
         site: SiteText | None = None,
         *,
         note: str = "",
-        votes: SecondVotes | None = None,
+        votes: Votes | None = None,
         waits: bool = False,
+        quotes: bool = False,
     ) -> None:
-        self.draft_reader = DraftReader(request.passages, site)
+        open_reader = QuoteReader if quotes else load_part("draft_reader")
+        self.draft_reader: QuoteReader = open_reader(request.passages, site)
         self.shown_spans: list[Span] = []
         self.restarted = False
         self._max_waiting = math.inf if waits else _MAX_WAITING_SEGMENTS

@@ -16,7 +16,7 @@ from chapterverse_api.answer.search import find_sources, make_source, make_sourc
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.check.links.address_filter import AddressFilter
 from chapterverse_api.contract import Nearest
-from chapterverse_api.draft.passage import Passage
+from chapterverse_api.draft.requests import Passage
 from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.search.site_search import find_closest_chunk

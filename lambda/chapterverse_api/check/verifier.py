@@ -22,7 +22,7 @@ from chapterverse_api.check.claims import is_claim, leaves_open, says_nothing
 from chapterverse_api.check.results import CheckedSentence, IdfFunction, SourceVerdict, VerifiedDraft
 from chapterverse_api.check.verdict import SupportModel, Verdict, judge, load_model, most_similar
 from chapterverse_api.draft.draft import OMISSION, Draft, Span
-from chapterverse_api.draft.passage import Passage
+from chapterverse_api.draft.requests import Passage
 
 #: The share of a sentence's words, by rarity, that may repeat words of the question that no source holds; set by hand.
 #: Of 1,270 true claims the highest was .15.

@@ -1,19 +1,19 @@
-"""A draft: text in spans, with the citations that its generator gives."""
+"""A draft, text in spans with the citations that its generator gives, and the interfaces of generators."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
-from contextlib import closing
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from chapterverse.errors import AnswerWithheld, ProviderError
-from chapterverse_api.draft.requests import ToolCall
+from chapterverse_api.draft.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall
 
-#: An answer of 600 tokens is shorter in any language, and each sentence of it has to be checked.
-MAX_ANSWER_CHARS = 60_000
 #: What a quote leaves out between two blocks, or before its first sentence or line; begins each line that states it.
 OMISSION = "…"
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 Check: TypeAlias = Literal["confirmed", "unconfirmed", "none"]
 
@@ -40,25 +40,51 @@ class Span:
 
 
 Draft = tuple[Span, ...]
-#: The text of a model as it comes, and last the tools that it calls; returns whether its limit of length ended it.
-ModelText: TypeAlias = Generator[str | ToolCall, None, bool]
 
 
-def to_spans(texts: ModelText) -> Generator[Span | ToolCall, None, None]:
-    """Yield a model's text as spans, and its calls; `texts` is closed at the end."""
-    with closing(texts):
-        while True:
-            try:
-                piece = next(texts)
-                yield Span(piece) if isinstance(piece, str) else piece
-            except StopIteration as end:
-                if end.value:
-                    yield Span("", cut=True)
-                return
+class AnswerGenerator(Protocol):
+    """Drafts answers."""
+
+    @property
+    def name(self) -> str: ...
+
+    def generate(self, request: GenerationRequest) -> Generator[Span | ToolCall, None, None]:
+        """Yield the draft with its citations, as it comes.
+
+        Spans of prose are pieces of one text and may end anywhere. They may contain the marks by which a model cites,
+        "[1]". A span of a quote or of our own words is complete. Closing the generator ends the model's work. A model
+        that calls tools of the request yields the calls at the end.
+
+        Raises:
+            ProviderError: the model could not be reached, broke off, or took longer than the deadline.
+        """
+        ...
 
 
-def length_error() -> ProviderError:
-    return ProviderError("The model answered with more than it was asked for.")
+@runtime_checkable
+class Writer(Protocol):
+    """A generator with a language model, which also writes short texts without sources, and data."""
+
+    def write(self, request: ModelRequest) -> str:
+        """Return the model's whole text.
+
+        Raises:
+            ProviderError: the model could not be reached, broke off, or took longer than the deadline.
+        """
+        ...
+
+    def write_data(self, request: ModelRequest, schema: ResponseSchema) -> str:
+        """Return the model's whole text, which should be JSON that fits the schema. The caller has to check that.
+
+        Raises:
+            ProviderError: as above.
+        """
+        ...
+
+
+def strip_controls(text: str) -> str:
+    """Return a text without control characters other than line feeds and tabs."""
+    return _CONTROLS.sub("", text)
 
 
 def silence_error(cut: bool) -> ProviderError:

@@ -1,20 +1,72 @@
-"""Requests to language models: for an answer, for another text, for data, and the tools that they may call."""
+"""Requests for an answer with its sources, to models for another text or data, and the tools that these may call."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol
 
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.model import Persona
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.draft.passage import Passage
 
 #: Low, so that an answer stays close to its sources and is nearly always the same. At 0 some models repeat themselves.
 TEMPERATURE = 0.1
 #: A service that counts more tokens is in error.
 MAX_COUNTED_TOKENS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class PassageReading:
+    """What the reading model makes of a passage, compared with the other passages of its question.
+
+    Attributes:
+        best: the probability that this passage answers best.
+        parts: for each part of its text, without white space at its ends, the log-probability that it answers.
+    """
+
+    best: float
+    parts: Mapping[str, float]
+
+
+class Subsection(NamedTuple):
+    """The heading of a section directly below another one, and its address; "" if it has no text of its own."""
+
+    heading: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A source.
+
+    Attributes:
+        id: the string that a segment cites.
+        path: headings from the chapter down.
+        text: Markdown, verbatim.
+        section: the text with its surroundings in its section; the text alone if no more is known.
+        terms: hashed terms of path and text, so that they need not be read again.
+        score: the order of the passages, 0 to 1; evidence saturates, so it can't order the best ones.
+        evidence: the calibrated evidence, 0 to 1.
+        url: the address of the section; None for a selection from a page that the index does not hold.
+        chunk_id: the id of the chunk in the index; None for a source that is not from there.
+        is_whole_section: whether `section` is all of its section.
+        subsections: the sections directly below its section, in order.
+        reading: what the reading model makes of the text; None if it was not read.
+    """
+
+    id: str
+    path: tuple[str, ...]
+    text: str
+    section: str
+    terms: frozenset[int] = frozenset()
+    score: float = 1.0
+    evidence: float = 1.0
+    url: str | None = None
+    chunk_id: str | None = None
+    is_whole_section: bool = True
+    subsections: tuple[Subsection, ...] = ()
+    reading: PassageReading | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,22 +239,3 @@ class TurnTools(Protocol):
             ClientDisconnected: the reader left.
         """
         ...
-
-
-class SiteTools(Protocol):
-    """The tools of the site's owner."""
-
-    def of_turn(self, service: Any, deadline: Deadline) -> TurnTools:
-        """Return the tools that one turn of a service may use."""
-        ...
-
-
-def chat_messages(request: ModelRequest) -> list[dict[str, str]]:
-    """Return the messages of a request in OpenAI's form, which Cohere takes, too."""
-    messages = ({"role": m.role, "content": m.content} for m in request.messages)
-    return [{"role": "system", "content": request.instructions}, *messages]
-
-
-def function_specs(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
-    """Return the tools of a request in the same form."""
-    return [{"type": "function", "function": asdict(tool)} for tool in tools]

@@ -16,14 +16,9 @@ if TYPE_CHECKING:
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
-def public(url: str, head: Head, base: str) -> str:
-    """Return an index address as the reader sees it, if `base` serves the site instead of its own address."""
-    return _move(url, head.base_url, base)
-
-
-def published_url(url: str, head: Head, base: str) -> str:
-    """Return a reader's address as the index has it; the inverse of `public`."""
-    return _move(url, base, head.base_url)
+def move(url: str, old: str, new: str) -> str:
+    """Return an address below `old` as it is below `new`, where another address serves the site; others unchanged."""
+    return f"{new.rstrip('/')}/{url.removeprefix(_folder(old))}" if old and new and _below(url, old) else url
 
 
 def page_of(url: str) -> str:
@@ -91,10 +86,6 @@ def parse_host(url: str) -> str:
 def _between(addresses: Sequence[str | int], first: str, end: str) -> Sequence[str | int]:
     """Return the range from `first` to `end`, exclusive. Bisects, because a site has too many addresses to scan."""
     return addresses[bisect_left(addresses, first, key=str) : bisect_left(addresses, end, key=str)]
-
-
-def _move(url: str, old: str, new: str) -> str:
-    return f"{new.rstrip('/')}/{url.removeprefix(_folder(old))}" if old and new and _below(url, old) else url
 
 
 def _below(url: str, base: str) -> bool:

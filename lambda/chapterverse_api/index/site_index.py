@@ -98,11 +98,11 @@ class SiteIndex:
 
     def public(self, url: str, head: Head) -> str:
         """Return an index address as the reader sees it."""
-        return addresses.public(url, head, self._base_url)
+        return addresses.move(url, head.base_url, self._base_url)
 
     def published_url(self, page_url: str, head: Head) -> str:
         """Return the reader's address as the index has it."""
-        return addresses.published_url(page_url, head, self._base_url)
+        return addresses.move(page_url, self._base_url, head.base_url)
 
     def check_page(self, page_url: str | None, head: Head, origins: Sequence[str] = ()) -> None:
         """Reject a page of another site (see `addresses.check_page`).

@@ -14,7 +14,7 @@ from chapterverse.calibration import WeightedQuestion
 from chapterverse.model import CHUNK_TOKENS, FAQ, Chunk
 from chapterverse.text.plain import plain
 from chapterverse.text.utf8 import PROSE_TOKEN_BYTES, utf8_length
-from chapterverse_api.draft.passage import Passage, Subsection
+from chapterverse_api.draft.requests import Passage, Subsection
 from chapterverse_api.search.ranking import Candidate, section
 
 #: cl100k tokens of all passages together: ten chunks, at which the public question sets are scored too.

@@ -27,7 +27,7 @@ from chapterverse.calibration import ChunkFeatures
 from chapterverse.model import Chunk, SparseVector
 from chapterverse.store import Hit
 from chapterverse.text import lexical
-from chapterverse_api.draft.passage import PassageReading
+from chapterverse_api.draft.requests import PassageReading
 from chapterverse_api.index.addresses import page_of
 from chapterverse_api.search.frames import find_definitions
 

@@ -20,8 +20,8 @@ from chapterverse.text import lexical
 from chapterverse.text.json_text import load_json
 from chapterverse.text.plain import plain
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.draft.passage import PassageReading
 from chapterverse_api.draft.quoting.blocks import read_blocks
+from chapterverse_api.draft.requests import PassageReading
 from chapterverse_api.search.ranking import Candidate, section
 from chapterverse_api.search.results import MIN_CONFIDENCE, Retrieval
 

@@ -25,7 +25,7 @@ from chapterverse_api.conversation.detection import FollowUpVerdict, detect_foll
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.conversation.query_rewriting import ContextualQuery, rewrite_follow_up
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.draft.protocols import Writer
+from chapterverse_api.draft.draft import Writer
 from chapterverse_api.index.addresses import on_page, page_of
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability.query_state import QueryProgress
@@ -102,7 +102,6 @@ class SiteResults:
         contextual_query: what a follow-up was also searched for as; None if the question stands alone.
     """
 
-    snapshot: Snapshot
     retrieval: Retrieval
     language: str | None
     contextual_query: ContextualQuery | None = None
@@ -158,7 +157,7 @@ def search_site(
         retrieval = read_candidates(retrieval, text, resources.reader, resources.deadline)
     if query.user_context:
         retrieval = _break_ties(retrieval, query.user_context, snapshot)
-    return SiteResults(snapshot, retrieval, language, contextual_query)
+    return SiteResults(retrieval, language, contextual_query)
 
 
 def _search_languages(

@@ -16,7 +16,6 @@ from chapterverse.settings import Settings
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
 from chapterverse_api.answer.metering import usual_cost
 from chapterverse_api.answer.pipeline import answer_turn
-from chapterverse_api.answer.tools import MAX_QUERY_CHARS
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.app import create_app
 from chapterverse_api.budget.daily_budget import DailyBudget, UsualCost
@@ -24,6 +23,7 @@ from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.draft.prompts import MAX_ROUND_TOKENS
 from chapterverse_api.ext.evaluation.trace_command import trace_answer
+from chapterverse_api.ext.models.tool_rounds import MAX_QUERY_CHARS
 from chapterverse_api.limits.memory import MemoryLimiter
 from chapterverse_api.service import Service
 from chapterverse_api.validation import make_query

@@ -22,7 +22,7 @@ from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.draft.protocols import Writer
+from chapterverse_api.draft.draft import Writer
 from chapterverse_api.draft.requests import ChatMessage, ModelRequest, ResponseSchema
 from chapterverse_api.ext.agents.structured_output.schema import read_schema
 from fakes.bedrock_server import BedrockServer

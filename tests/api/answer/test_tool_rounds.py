@@ -18,7 +18,6 @@ from api.scripted import Client
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.answer.search import find_sources
-from chapterverse_api.answer.tools import TOOL_CALLS, _DocsTools
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.app import create_app
 from chapterverse_api.commands.session import ServiceSession
@@ -26,6 +25,7 @@ from chapterverse_api.contract import ChatResponse
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.draft.requests import ToolCall
 from chapterverse_api.ext.agents.tools.site_tools import SiteTools
+from chapterverse_api.ext.models.tool_rounds import TOOL_CALLS, _DocsTools
 from chapterverse_api.service import Service
 from chapterverse_api.validation import make_query
 from fakes.cohere_chat import ChatReply
@@ -324,7 +324,7 @@ def test_what_a_tool_says_of_its_failure_names_no_host(
     service = Service.open(settings)
     assert service.tools
     deadline = Deadline()
-    tools = service.tools.of_turn(service, deadline)
+    tools = service.tools(service, deadline)
     for name in hostile(shop):
         shop.planted = hostile(shop)[name]
         result = tools.run(ToolCall("order_status", '{"order": "A17"}'), deadline)

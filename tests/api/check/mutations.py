@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 
 from chapterverse.text import lexical
-from chapterverse_api.draft.passage import Passage
+from chapterverse_api.draft.requests import Passage
 
 #: How many passages are sent with each sentence: its own and others, mostly of its page.
 SENT = 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from chapterverse_api.draft.passage import Passage
+from chapterverse_api.draft.requests import Passage
 
 
 def passage(number: str, text: str, path: tuple[str, ...] = ("Title",)) -> Passage:

@@ -6,7 +6,7 @@ import pytest
 
 from chapterverse.text.sentences import split
 from chapterverse_api.check.links.address_filter import AddressFilter
-from chapterverse_api.draft.passage import Passage
+from chapterverse_api.draft.requests import Passage
 from growth import assert_linear
 
 URL = "https://quill.example.com/docs/"

@@ -21,8 +21,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.answer.segments import Segments
 from chapterverse_api.check.results import VerifiedDraft
 from chapterverse_api.draft.draft import Span
-from chapterverse_api.draft.passage import Passage
-from chapterverse_api.draft.requests import GenerationRequest
+from chapterverse_api.draft.requests import GenerationRequest, Passage
 
 QUESTIONS = (
     "How do I clear the cache?", "Where does the cache live?", "How do I install Quill?", "How do I build from source?",

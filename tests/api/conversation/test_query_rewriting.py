@@ -12,7 +12,7 @@ from chapterverse_api.conversation.detection import detect_follow_up
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.conversation.query_rewriting import ContextualQuery, rewrite_follow_up
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.draft.protocols import Writer
+from chapterverse_api.draft.draft import Writer
 from chapterverse_api.draft.requests import ChatMessage
 
 # By words

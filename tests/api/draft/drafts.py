@@ -11,12 +11,10 @@ import pytest
 
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.errors import ProviderError
-from chapterverse_api.answer.segments import DraftReader
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.draft.draft import Draft, Span
-from chapterverse_api.draft.passage import Passage
-from chapterverse_api.draft.protocols import AnswerGenerator
-from chapterverse_api.draft.requests import GenerationRequest, ToolCall
+from chapterverse_api.draft.draft import AnswerGenerator, Draft, Span
+from chapterverse_api.draft.requests import GenerationRequest, Passage, ToolCall
+from chapterverse_api.ext.models.draft_reader import DraftReader
 from fakes.loopback import Fault, LoopbackServer, leaving
 
 URL = "https://docs.example.com/guide/keys/"

@@ -18,8 +18,7 @@ from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft import prompts
-from chapterverse_api.draft.draft import Span
-from chapterverse_api.draft.protocols import Writer
+from chapterverse_api.draft.draft import Span, Writer
 from chapterverse_api.draft.requests import ChatMessage, ModelRequest, Usage
 from chapterverse_api.ext.bedrock.generator import BedrockGenerator
 from embedding.providers import aws_environment

@@ -10,8 +10,8 @@ import pytest
 from api.draft.drafts import PASSAGES, cited, passage, played, slices
 from chapterverse.errors import ProviderError
 from chapterverse.text.sentences import split
-from chapterverse_api.draft.citation_marks import CitationMarks
 from chapterverse_api.draft.draft import Draft, Span
+from chapterverse_api.ext.models.citation_marks import CitationMarks
 from growth import assert_linear
 
 # Words of the sources that look like marks.

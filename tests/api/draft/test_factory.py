@@ -10,7 +10,7 @@ import pytest
 from chapterverse.errors import ConfigurationError
 from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
-from chapterverse_api.draft.protocols import Writer
+from chapterverse_api.draft.draft import Writer
 
 
 @pytest.mark.parametrize(

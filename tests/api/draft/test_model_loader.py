@@ -19,7 +19,7 @@ from chapterverse_api.app import create_app
 from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.ext.openai.model_loader import ModelLoader
+from chapterverse_api.ext.openai.model_loader import ModelLoader, open_loaders
 from fakes.loopback import LONG, SOON, Answer, Fault, Request
 from fakes.odd_model import ODDITIES, TEXT, OddModel
 
@@ -50,7 +50,7 @@ def cold() -> Iterator[ColdModel]:
 
 def test_readers_get_quotes_until_the_model_is_loaded(index: Path, cold: ColdModel) -> None:
     service = ServiceSession.open(Settings(store=f"edge:{index}", generator="openai:usual", openai_url=cold.url))
-    (loader,) = service.resources.models.open_loaders()
+    (loader,) = open_loaders(service.resources.models)
     loader.start_if_cold()
     assert cold.waiting.wait(SOON)
     for _ in range(FAILURE_THRESHOLD + 1):
@@ -80,7 +80,7 @@ def test_a_process_without_such_a_model_loads_nothing_of_the_room() -> None:
 
 def test_a_server_of_others_is_not_asked() -> None:
     service = ServiceSession.open(Settings(generator="openai:gpt-4.1-mini", openai_api_key="k"))
-    assert service.resources.models.open_loaders() == []
+    assert open_loaders(service.resources.models) == []
 
 
 def test_the_served_model_is_loaded_at_the_start_and_the_loading_ends_at_the_shutdown(
@@ -128,7 +128,7 @@ def test_a_loader_that_was_stopped_stays_so() -> None:
 def test_a_model_that_answers_at_once_is_never_asked_more(index: Path) -> None:
     with OddModel() as warm:
         service = ServiceSession.open(Settings(store=f"edge:{index}", generator="openai:usual", openai_url=warm.url))
-        assert service.resources.models.open_loaders()
+        assert open_loaders(service.resources.models)
         for _ in range(3):
             assert quill.ask(service, QUESTION).degraded_reason is None
         assert len(warm.history) == 3

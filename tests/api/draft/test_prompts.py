@@ -14,9 +14,8 @@ from chapterverse.calibration import WeightedQuestion
 from chapterverse.ext.knowledge import persona_file
 from chapterverse.model import Persona
 from chapterverse_api.draft import prompts
-from chapterverse_api.draft.passage import Passage
 from chapterverse_api.draft.prompts import conversation, defuse, instructions, recent_messages, render_sources
-from chapterverse_api.draft.requests import ChatMessage, GenerationRequest
+from chapterverse_api.draft.requests import ChatMessage, GenerationRequest, Passage
 
 NONCE = "0123456789abcdef"
 URL = "https://docs.example.com/guide/"

@@ -8,8 +8,9 @@ import pytest
 
 from api.draft.drafts import slices
 from chapterverse.errors import ProviderError
-from chapterverse_api.draft.draft import MAX_ANSWER_CHARS
-from chapterverse_api.draft.reasoning import ReasoningFilter, join_surrogates, read_all, strip_controls
+from chapterverse_api.draft.draft import strip_controls
+from chapterverse_api.ext.models.reasoning import ReasoningFilter, join_surrogates
+from chapterverse_api.ext.models.wire import MAX_ANSWER_CHARS, read_all
 
 
 def model(pieces: Iterable[str], cut: bool = False) -> Generator[str, None, bool]:

@@ -8,7 +8,7 @@ import pytest
 from api import quill
 from chapterverse.model import Head
 from chapterverse.store import Snapshot
-from chapterverse_api.index.addresses import on_page, page_of, public, published_url, version_at
+from chapterverse_api.index.addresses import move, on_page, page_of, version_at
 
 LOCAL = "http://127.0.0.1:8765/"
 
@@ -26,15 +26,15 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 @pytest.mark.parametrize("site", [quill.BASE, quill.BASE.rstrip("/")])
 def test_an_address_is_moved_and_moved_back(base: str, site: str) -> None:
     url = f"{quill.BASE}cache/#cache-location"
-    assert public(url, head(base=site), base) == f"{LOCAL}cache/#cache-location"
-    assert published_url(f"{LOCAL}cache/#cache-location", head(base=site), base) == url
-    assert public(url, head(base=site), "") == published_url(url, head(base=site), "") == url
+    assert move(url, site, base) == f"{LOCAL}cache/#cache-location"
+    assert move(f"{LOCAL}cache/#cache-location", base, site) == url
+    assert move(url, site, "") == move(url, "", site) == url
 
 
 @pytest.mark.parametrize("url", ["https://quill.example.com/docs-old/cache/", "https://evil.example/docs/", "", "x"])
 def test_what_is_not_below_the_site_is_left_alone(url: str) -> None:
-    assert public(url, head(), LOCAL) == published_url(url, head(), LOCAL) == url
-    assert public(url, head(base=""), LOCAL) == url
+    assert move(url, head().base_url, LOCAL) == move(url, LOCAL, head().base_url) == url
+    assert move(url, "", LOCAL) == url
 
 
 @pytest.mark.parametrize(

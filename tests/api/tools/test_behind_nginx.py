@@ -93,7 +93,7 @@ def run(service: Service, value: str) -> Any:
     assert service.tools
     deadline = Deadline()
     call = ToolCall("order_status", json.dumps({"order": value}))
-    return service.tools.of_turn(service, deadline).run(call, deadline)
+    return service.tools(service, deadline).run(call, deadline)
 
 
 def opened(index: Path, shop: Shop, front: str, folder: Path) -> Service:

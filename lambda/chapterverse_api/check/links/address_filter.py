@@ -8,8 +8,8 @@ from chapterverse.text.plain import escape_markdown
 from chapterverse_api.check.links.hosts import HostFilter
 from chapterverse_api.check.links.known_text import KnownText, SiteText
 from chapterverse_api.check.links.markup import MarkupFilter
-from chapterverse_api.draft.passage import Passage
-from chapterverse_api.draft.reasoning import strip_controls
+from chapterverse_api.draft.draft import strip_controls
+from chapterverse_api.draft.requests import Passage
 
 
 class AddressFilter:

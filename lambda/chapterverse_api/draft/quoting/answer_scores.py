@@ -31,9 +31,8 @@ from typing import NamedTuple
 
 from chapterverse.text import lexical
 from chapterverse.text.json_text import load_json
-from chapterverse_api.draft.passage import Passage, PassageReading
 from chapterverse_api.draft.quoting.blocks import QuotableBlock, QuotablePart, read_blocks
-from chapterverse_api.draft.requests import GenerationRequest
+from chapterverse_api.draft.requests import GenerationRequest, Passage, PassageReading
 
 #: Passages whose parts are scored; those further down hardly ever answer.
 MAX_PASSAGES = 5

@@ -19,9 +19,8 @@ from chapterverse.ext.bedrock.runtime import BEDROCK_ERRORS, Runtime
 from chapterverse.ext.net.model_errors import no_reply_error
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import TOTAL_SECONDS
-from chapterverse_api.draft.draft import ModelText, Span, to_spans
+from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.prompts import MAX_ANSWER_TOKENS, conversation, instructions, new_nonce
-from chapterverse_api.draft.reasoning import read_all
 from chapterverse_api.draft.requests import (
     TEMPERATURE,
     ChatMessage,
@@ -31,7 +30,8 @@ from chapterverse_api.draft.requests import (
     ToolCall,
     ToolSpec,
 )
-from chapterverse_api.draft.tool_calls import CallReader
+from chapterverse_api.ext.models.tool_calls import CallReader
+from chapterverse_api.ext.models.wire import ModelText, read_all, to_spans
 
 #: Seconds to reach the service, and between two pieces: the turn's own end comes first.
 _TIMEOUT_SECONDS = (1.5, TOTAL_SECONDS)

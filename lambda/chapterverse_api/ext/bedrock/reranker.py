@@ -14,7 +14,7 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.ext.bedrock.runtime import QUESTION_RETRY, Runtime, profile
 from chapterverse.ext.net.retry import RetryPolicy
 from chapterverse.settings import Settings
-from chapterverse_api.search.rerankers import read_scores, score_texts
+from chapterverse_api.ext.models.wire import read_scores, score_texts
 
 #: Seconds to reach the service, and for one reply; with a second try about seven in all.
 _TIMEOUT_SECONDS = (1.0, 2.0)

@@ -18,17 +18,16 @@ from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft import prompts
 from chapterverse_api.draft.draft import Span
-from chapterverse_api.draft.passage import Passage
 from chapterverse_api.draft.requests import (
     TEMPERATURE,
     GenerationRequest,
     ModelRequest,
+    Passage,
     ResponseSchema,
     ToolCall,
-    chat_messages,
-    function_specs,
 )
 from chapterverse_api.ext.cohere.answer import CohereAnswer, read_reply_text
+from chapterverse_api.ext.models.wire import chat_messages, function_specs
 
 DEFAULT_GENERATOR = "command-a-03-2025"
 

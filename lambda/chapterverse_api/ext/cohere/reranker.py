@@ -12,7 +12,7 @@ from functools import partial
 from chapterverse.ext.cohere.service import CohereErrors, access
 from chapterverse.ext.net import JsonClient, bearer
 from chapterverse.settings import Settings
-from chapterverse_api.search.rerankers import read_scores, score_texts
+from chapterverse_api.ext.models.wire import read_scores, score_texts
 
 DEFAULT_RERANKER = "rerank-v3.5"
 

@@ -17,9 +17,8 @@ from chapterverse_api.budget.prices import Price, Use
 from chapterverse_api.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
 from chapterverse_api.check.verdict import judge, load_model
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.draft.passage import Passage
-from chapterverse_api.draft.protocols import Writer
-from chapterverse_api.draft.requests import ChatMessage, ModelRequest, ResponseSchema
+from chapterverse_api.draft.draft import Writer
+from chapterverse_api.draft.requests import ChatMessage, ModelRequest, Passage, ResponseSchema
 
 #: Seconds for one page. No reader waits for it.
 _REQUEST_SECONDS = 180.0

@@ -26,7 +26,7 @@ from chapterverse_api.check.verifier import verify
 from chapterverse_api.commands.session import History, SearchRow, ServiceSession
 from chapterverse_api.contract import ChatResponse, Delta, Events, Meta, Segment
 from chapterverse_api.draft.draft import OMISSION, Span
-from chapterverse_api.draft.passage import Passage
+from chapterverse_api.draft.requests import Passage
 from chapterverse_api.ext.evaluation.answer_metrics import AnswerResult
 from chapterverse_api.ext.evaluation.places import place_without_page
 from chapterverse_api.ext.evaluation.quoting import cut_in_silence, repeats

@@ -4,7 +4,7 @@
     openai:qwen3:8b        with CHAPTERVERSE_OPENAI_URL=http://localhost:11434, which needs none
 
 The address has no `/v1`. These models take no documents, so they get numbered sources (`prompts`) and cite by marks
-(`citation_marks`). Fields as in OpenAI's API reference and in Ollama's, November 2026.
+(`ext.models.citation_marks`). Fields as in OpenAI's API reference and in Ollama's, November 2026.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from chapterverse.ext.openai.service import OpenAIService, service_errors
 from chapterverse.settings import Settings
 from chapterverse.text.hosts import is_private
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.draft.draft import ModelText, Span, to_spans
+from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.prompts import (
     MAX_ANSWER_TOKENS,
     MAX_REASONING_TOKENS,
@@ -30,7 +30,6 @@ from chapterverse_api.draft.prompts import (
     instructions,
     new_nonce,
 )
-from chapterverse_api.draft.reasoning import read_all
 from chapterverse_api.draft.requests import (
     TEMPERATURE,
     GenerationRequest,
@@ -38,9 +37,8 @@ from chapterverse_api.draft.requests import (
     ResponseSchema,
     ToolCall,
     Usage,
-    chat_messages,
-    function_specs,
 )
+from chapterverse_api.ext.models.wire import ModelText, chat_messages, function_specs, read_all, to_spans
 from chapterverse_api.ext.openai.chat_reply import RequestRejected, read_texts
 from chapterverse_api.ext.openai.model_loader import ModelLoader
 

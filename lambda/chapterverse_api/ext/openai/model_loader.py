@@ -12,14 +12,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Lock, Thread, Timer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from chapterverse.errors import ChapterVerseError, ModelLoading, ProviderError
 from chapterverse_api.deadline import Deadline
 
 # The thread opens the service; this module is loaded when the process starts.
 if TYPE_CHECKING:
-    from chapterverse_api.draft import protocols
+    from chapterverse_api.answer.resources import Models
     from chapterverse_api.service import Service
 
 #: Seconds after the start until models are loaded.
@@ -40,12 +40,12 @@ _STEP_SECONDS = 0.1
 def load_models(open_service: Callable[[], Service]) -> Callable[[], None]:
     """Load the service's models in the background; return what ends that."""
     stopping = Event()
-    loaders: list[protocols.ModelLoader] = []
+    loaders: list[ModelLoader] = []
 
     def load() -> None:
         # What is wrong is told at the first question.
         with suppress(ChapterVerseError):
-            loaders.extend(open_service().resources.models.open_loaders())
+            loaders.extend(open_loaders(open_service().resources.models))
         # A question that comes first loads the model itself.
         if not stopping.wait(_START_PAUSE_SECONDS):
             for loader in loaders:
@@ -58,6 +58,18 @@ def load_models(open_service: Callable[[], Service]) -> Callable[[], None]:
 
     Thread(target=load, name="chapterverse-models", daemon=True).start()
     return stop
+
+
+@runtime_checkable
+class _LoadedModel(Protocol):
+    def open_loader(self) -> ModelLoader | None: ...
+
+
+def open_loaders(models: Models) -> list[ModelLoader]:
+    """Return what loads the models that write, where they are on servers of one's own."""
+    generators = (models.generator, *([models.economy] if models.economy else []))
+    loaders = (generator.open_loader() for generator in generators if isinstance(generator, _LoadedModel))
+    return [loader for loader in loaders if loader]
 
 
 class ModelLoader:

@@ -10,8 +10,7 @@ from api.draft.drafts import passage
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.draft.draft import Draft, Span
-from chapterverse_api.draft.protocols import AnswerGenerator, Writer
+from chapterverse_api.draft.draft import AnswerGenerator, Draft, Span, Writer
 from chapterverse_api.draft.requests import ChatMessage, GenerationRequest, ModelRequest
 from chapterverse_api.ext.cohere.generator import CohereGenerator
 from fakes.cohere_chat import ChatReply, Events

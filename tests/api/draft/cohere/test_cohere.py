@@ -23,12 +23,12 @@ from api.draft.drafts import passage
 from chapterverse.errors import ConfigurationError
 from chapterverse.ext.net import JsonClient
 from chapterverse.settings import Settings
-from chapterverse_api.answer.segments import DraftReader, DraftSentence
+from chapterverse_api.answer.segments import DraftSentence
 from chapterverse_api.draft import prompts
-from chapterverse_api.draft.draft import Span
-from chapterverse_api.draft.protocols import AnswerGenerator, Writer
+from chapterverse_api.draft.draft import AnswerGenerator, Span, Writer
 from chapterverse_api.draft.requests import ChatMessage, ToolCall
 from chapterverse_api.ext.cohere.generator import CohereGenerator
+from chapterverse_api.ext.models.draft_reader import DraftReader
 from fakes.cohere_chat import ChatReply, Events, citation
 from fakes.cohere_server import KEY, CohereServer
 from fakes.loopback import Fault
@@ -281,7 +281,7 @@ def test_an_answer_loads_no_sdk(server: CohereServer) -> None:
 import sys
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.settings import Settings
-from chapterverse_api.draft.passage import Passage
+from chapterverse_api.draft.requests import Passage
 from chapterverse_api.draft.requests import GenerationRequest
 from chapterverse_api.ext.cohere.generator import CohereGenerator
 made = CohereGenerator.from_settings(Settings(cohere_url={server.url!r}, cohere_api_key={KEY!r}))

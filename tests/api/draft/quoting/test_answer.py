@@ -17,7 +17,6 @@ from chapterverse_api import phrases
 from chapterverse_api.check.verifier import is_verbatim
 from chapterverse_api.draft.draft import Draft
 from chapterverse_api.draft.extractive import MAX_ANSWER_WORDS, MAX_QUOTED_SECTIONS, Extractive
-from chapterverse_api.draft.passage import Passage, Subsection
 from chapterverse_api.draft.prompts import REFUSAL
 from chapterverse_api.draft.quoting.answer_scores import MAX_PASSAGES, PartFeatures, load_weights, score_parts
 from chapterverse_api.draft.quoting.quote import (
@@ -26,7 +25,7 @@ from chapterverse_api.draft.quoting.quote import (
     MAX_WHOLE_CODE_LINES,
     MAX_WHOLE_WORDS,
 )
-from chapterverse_api.draft.requests import GenerationRequest
+from chapterverse_api.draft.requests import GenerationRequest, Passage, Subsection
 from chapterverse_api.ext.evaluation.quoting import cut_in_silence
 
 URL = "https://docs.example/guide/#part"

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import ProviderError
-from chapterverse_api.search.rerankers import MAX_TEXT_BYTES, read_scores, score_texts
+from chapterverse_api.ext.models.wire import read_scores, score_texts
+from chapterverse_api.search.rerankers import MAX_TEXT_BYTES
 
 
 def reply(*results: tuple[Any, Any]) -> dict[str, Any]:

@@ -19,10 +19,10 @@ from chapterverse.text import lexical
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.check.links.address_filter import AddressFilter
 from chapterverse_api.check.links.known_text import SiteText
-from chapterverse_api.draft.passage import Passage
-from chapterverse_api.draft.prompts import conversation, data_instructions, new_nonce
-from chapterverse_api.draft.protocols import Writer
-from chapterverse_api.draft.requests import GenerationRequest, ModelRequest, ResponseSchema
+from chapterverse_api.draft.draft import Writer
+from chapterverse_api.draft.prompts import conversation, new_nonce
+from chapterverse_api.draft.requests import GenerationRequest, ModelRequest, Passage, ResponseSchema
+from chapterverse_api.ext.agents.data_prompt import data_instructions
 from chapterverse_api.ext.agents.plans.contract import (
     MAX_STEPS,
     MAX_TEXT_CHARS,

@@ -22,11 +22,10 @@ from chapterverse_api.check.links.known_text import SiteText
 from chapterverse_api.check.results import IdfFunction, VerifiedDraft
 from chapterverse_api.check.verdict import is_verbatim_in, judge, load_model, most_similar
 from chapterverse_api.contract import ChatResponse, Delta
-from chapterverse_api.draft.draft import Check, Span
-from chapterverse_api.draft.passage import Passage
-from chapterverse_api.draft.prompts import MAX_DATA_TOKENS, conversation, data_instructions, new_nonce
-from chapterverse_api.draft.protocols import Writer
-from chapterverse_api.draft.requests import ModelRequest, ResponseSchema
+from chapterverse_api.draft.draft import Check, Span, Writer
+from chapterverse_api.draft.prompts import conversation, new_nonce
+from chapterverse_api.draft.requests import ModelRequest, Passage, ResponseSchema
+from chapterverse_api.ext.agents.data_prompt import data_instructions
 from chapterverse_api.ext.agents.structured_output.schema import problem, read_schema
 
 #: Values of one answer, each of which is checked, and how deep they may be nested.
@@ -38,6 +37,8 @@ Path: TypeAlias = tuple[str | int, ...]
 _NUMBER = re.compile(r"\s*-?\d+(?:\.\d+)?\s*")
 # The words of a name: "maxRetryCount", "max_retry_count".
 _WORDS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])")
+#: Tokens of an answer with data.
+_MAX_DATA_TOKENS = 1500
 #: How often at most data that fits a schema is asked for.
 _DATA_TRIES = 2
 _Data = TypeVar("_Data")
@@ -224,7 +225,7 @@ def _write(turn: Turn, schema: ResponseSchema, writer: Writer) -> dict[str, Any]
     draft_request, nonce = turn.sources.request, new_nonce()
     instructions = data_instructions(draft_request, nonce, schema)
     links = AddressFilter(draft_request.passages, site=SiteText(turn.sources.snapshot))
-    request = ModelRequest(instructions, conversation(draft_request, nonce), MAX_DATA_TOKENS, turn.deadline)
+    request = ModelRequest(instructions, conversation(draft_request, nonce), _MAX_DATA_TOKENS, turn.deadline)
     failure = "The model's data did not fit the schema, not even when it was asked once more."
     return ask_for_data(writer, request, schema, lambda text: read_data(text, schema, links), failure)
 

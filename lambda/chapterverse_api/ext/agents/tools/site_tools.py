@@ -7,7 +7,7 @@ around their places.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,9 +24,8 @@ from chapterverse_api import rejections
 from chapterverse_api.answer.resources import Resources
 from chapterverse_api.contract import RequestModel, ResponseModel
 from chapterverse_api.deadline import ClientDisconnected, Deadline
-from chapterverse_api.draft.passage import Passage
-from chapterverse_api.draft.protocols import Writer
-from chapterverse_api.draft.requests import ToolCall, ToolResult, ToolSpec
+from chapterverse_api.draft.draft import Writer
+from chapterverse_api.draft.requests import Passage, ToolCall, ToolResult, ToolSpec
 from chapterverse_api.ext.agents.structured_output.data import MAX_LEAVES, leaf_line, leaves
 from chapterverse_api.ext.agents.structured_output.schema import parse_schema, problem
 from chapterverse_api.ext.agents.tools import documentation
@@ -52,12 +51,12 @@ _SCALARS = {"string", "integer", "number", "boolean"}
 _JSON, _TEXT = ("application/json", "+json"), ("text/plain", "text/markdown")
 
 
-def open_tools(resources: Resources) -> SiteTools:
-    """Return the tools that the settings name. Raises as `SiteTools.open` does."""
+def open_tools(resources: Resources) -> Callable[[Service, Deadline], BoundTools]:
+    """Return what offers the tools that the settings name to a turn. Raises as `SiteTools.open` does."""
     if not isinstance(resources.models.generator, Writer):
         message = f"CHAPTERVERSE_TOOLS is set, but the generator {resources.models.generator.name} calls no tools."
         log.event("error", code="tools_not_offered", message=message)
-    return SiteTools.open(resources.settings)
+    return SiteTools.open(resources.settings).of_turn
 
 
 ToolName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]

@@ -6,14 +6,16 @@ A model may always look again into the documentation that its sources are from; 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
 from contextvars import copy_context
 from dataclasses import replace
 from itertools import groupby, islice
 from typing import Any
 
-from chapterverse.errors import ChapterVerseError
+from chapterverse.errors import ChapterVerseError, ProviderError
 from chapterverse.model import Chunk
 from chapterverse.text import lexical
 from chapterverse.text.json_text import parse_json
@@ -27,10 +29,11 @@ from chapterverse_api.check.links.address_filter import AddressFilter
 from chapterverse_api.check.links.known_text import SiteText
 from chapterverse_api.contract import ToolUse
 from chapterverse_api.deadline import ClientDisconnected, Deadline
-from chapterverse_api.draft.passage import Passage
 from chapterverse_api.draft.prompts import MAX_RESULT_TOKENS, MAX_ROUND_TOKENS, SEARCH_TOOL, frame_bytes
-from chapterverse_api.draft.reasoning import join_surrogates
-from chapterverse_api.draft.requests import GenerationRequest, ToolCall, ToolResult, ToolSpec, Usage
+from chapterverse_api.draft.requests import GenerationRequest, Passage, ToolCall, ToolResult, ToolSpec, Usage
+from chapterverse_api.ext.models.draft_reader import DraftReader
+from chapterverse_api.ext.models.reasoning import join_surrogates
+from chapterverse_api.ext.models.tool_calls import read_written_calls
 from chapterverse_api.index.addresses import on_page
 from chapterverse_api.observability.query_state import search_progress
 from chapterverse_api.search.passages import choose, make_passages
@@ -39,6 +42,8 @@ from chapterverse_api.search.site_search import SearchResources, make_reader_fil
 
 #: How often a model may call tools in place of an answer, and how many calls it gets in all.
 _TOOL_ROUNDS, TOOL_CALLS = 2, 6
+#: Characters of a reply that is to hold calls alone.
+_MAX_CALL_CHARS = 1_000
 #: Seconds of a draft in which tools run: half of `deadline.TOTAL_SECONDS`, so that the answer has the other half.
 _TOOL_SECONDS = 12.0
 #: Sections of one search, and of one page that is read, that become sources.
@@ -73,16 +78,18 @@ _DOCS_TOOLS = {
 }
 
 
-class ToolRounds:
-    """The rounds of one draft: at most two, with six calls in all. Calls of one round run at once."""
+class TurnRounds:
+    """The rounds of one draft: at most two, with six calls in all. Calls of one round run at once.
+
+    Implements `answer.drafting.ToolRounds`.
+    """
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
         site_specs = [spec for spec in (turn.tools.specs if turn.tools else ()) if spec.name not in _DOCS_TOOLS]
         self._specs = (*_DOCS_TOOLS.values(), *site_specs)
-        #: The names of all tools, also when no round is left: a model may still write a call of one.
-        self.names = tuple(spec.name for spec in self._specs)
-        #: Whether the model may find something that the documentation does not hold.
+        # Of all tools, also when no round is left: a model may still write a call of one.
+        self._names = tuple(spec.name for spec in self._specs)
         self.has_site_tools = bool(site_specs)
         self._end = turn.deadline.step(_TOOL_SECONDS)
         self._rounds, self._past = 0, set[ToolCall]()
@@ -115,8 +122,37 @@ class ToolRounds:
         for use, (result, seconds) in zip(uses, results, strict=True):
             yield self._take(use, result, seconds, max_tokens)
 
+    def run_all(self) -> Generator[ToolUse, None, None]:
+        """Let the generator call tools for data, which can't be written in the same request. Its text is dropped."""
+        turn = self._turn
+        while (request := self.request).tools:
+            calls, reader = list[ToolCall](), DraftReader(request.passages)
+            try:
+                with (
+                    turn.models.circuit.calling(),
+                    turn.deadline.raising_on_disconnect(),
+                    closing(turn.models.generator.generate(request)) as draft,
+                ):
+                    for piece in draft:
+                        if isinstance(piece, ToolCall):
+                            calls.append(piece)
+                        else:
+                            deque(reader.read(piece), 0)
+                        if len(reader.text) > _MAX_CALL_CHARS:
+                            break
+            except ProviderError as error:
+                turn.log_failure("generator", error)
+            calls = calls or self.read_calls(reader.text)
+            if not calls:
+                return
+            yield from self.run(calls)
+
+    def read_calls(self, text: str) -> list[ToolCall]:
+        """Return the calls that a reply holds as text, of which nothing is an answer."""
+        return read_written_calls(text, self._names)
+
     def _describe(self, call: ToolCall, number: int) -> ToolUse:
-        name, sources = call.name if call.name in self.names else "unknown", self._turn.sources
+        name, sources = call.name if call.name in self._names else "unknown", self._turn.sources
         # Readers see it, and a model may write anything.
         links = AddressFilter(sources.request.passages, (sources.request.question,), SiteText(sources.snapshot))
         return ToolUse(id=str(number), name=name, query=links.without_foreign(_read_query(call)).strip() or None)
@@ -146,7 +182,7 @@ class ToolRounds:
         self._turn.log("tool_called", tool=use.name, ok=result.ok, seconds=seconds, **reason)
         use, sources = use.model_copy(update={"ok": result.ok}), self._turn.sources
         uses = (*sources.tool_uses, use)
-        failed = dict.fromkeys(one.name for one in uses if not one.ok and one.name in {*self.names} - {*_DOCS_TOOLS})
+        failed = dict.fromkeys(one.name for one in uses if not one.ok and one.name in {*self._names} - {*_DOCS_TOOLS})
         failure = f"Tools of the site could not be used: {', '.join(failed)}." if failed else None
         sources = _add_sources(sources, result.output, max_tokens)
         self._turn.sources = replace(sources, tool_uses=uses, tool_failure=failure)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 
 from chapterverse.text.utf8 import SURROGATE
-from chapterverse_api.draft.draft import MAX_ANSWER_CHARS, ModelText, length_error, silence_error
 from chapterverse_api.draft.prompts import REFUSAL
 
 _NAME = r"(?:[a-z]{2,12}[:_])?(?:think(?:ing)?|thoughts?|reasoning)"
@@ -57,8 +56,6 @@ _WORD_CHARS = len("assistantfinal")
 # Before a tag that is only mentioned.
 _QUOTES = frozenset("`\"'“‘„«")
 
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-
 # The prompt asks for the refusal word if the sources hold no answer. A sentence that is this word, or begins with it as
 # a remark of its own, is a refusal, and the text behind it is ignored. Inside a sentence the word is a mention, "the
 # model replies NOT_IN_DOCS": it is shown with plain words in its place, because readers don't know it.
@@ -77,11 +74,6 @@ _NOTHING_MORE = re.compile(rf"""(?>(?:[\s*_"'`“”‘’«»‹›)>.!?…。-
 _REFUSAL_LINE_END = re.compile(rf"{_AFTER_REFUSAL}[.!]?[ \t]*+\n")
 # The end of a sentence, or a remark. In small letters "not_in_docs:" may begin a list of states.
 _REMARK = re.compile(rf"""{_AFTER_REFUSAL}(?:[.!?…,;:]++["'”’»›*_`)]*+\s|[。，：；(–—]|-\s)""")
-
-
-def strip_controls(text: str) -> str:
-    """Return a text without control characters other than line feeds and tabs."""
-    return _CONTROLS.sub("", text)
 
 
 def join_surrogates(text: str) -> str:
@@ -171,28 +163,6 @@ def _may_begin_mark(lead: str) -> bool:
 def without_end_mark(text: str) -> str:
     """Return a sentence without the mark by which a model's template ends a turn."""
     return _ANSWER_END.sub("", text)
-
-
-def read_all(texts: ModelText) -> str:
-    """Return the whole text of a model.
-
-    Raises:
-        ProviderError: it is empty, or longer than any answer; or for the reasons of `texts`.
-    """
-    text, cut = "", False
-    while True:
-        try:
-            piece = next(texts)
-            text += piece if isinstance(piece, str) else ""
-        except StopIteration as end:
-            cut = end.value
-            break
-        if len(text) > MAX_ANSWER_CHARS:
-            raise length_error()
-    text = ReasoningFilter().read(strip_controls(join_surrogates(text)), last=True)
-    if answer := without_end_mark(text).strip():
-        return answer
-    raise silence_error(cut)
 
 
 def refuses(sentence: str, *, first: bool) -> bool:

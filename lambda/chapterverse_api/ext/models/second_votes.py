@@ -23,7 +23,7 @@ _GRACE = 0.5
 
 
 class SecondVotes:
-    """The votes on one answer.
+    """The votes on one answer. Implements `answer.segments.Votes`.
 
     Args:
         report: is given each failure.
@@ -34,16 +34,16 @@ class SecondVotes:
     ) -> None:
         self._checker, self._deadline, self._report = checker, deadline, report
         self._question = question[:_MAX_QUESTION_CHARS]
-        self._votes = list[Vote]()
+        self._votes = list[CheckerVote]()
         self._failed = False
 
-    def ask(self, document: str, claim: str) -> Vote | None:
+    def ask(self, document: str, claim: str) -> CheckerVote | None:
         """Request a vote on a claim; None after a failure, above the number of votes, or for a text too long."""
         size = sum(utf8_length(text) for text in (document, claim, self._question))
         if self._failed or len(self._votes) == MAX_VOTES or size > MAX_VOTE_BYTES or not self._deadline.seconds_left:
             return None
         request = CheckRequest(document, claim, self._question, self._deadline.step(_VOTE_SECONDS))
-        self._votes.append(vote := Vote(self._checker, request, self._fail))
+        self._votes.append(vote := CheckerVote(self._checker, request, self._fail))
         return vote
 
     def close(self) -> None:
@@ -56,7 +56,7 @@ class SecondVotes:
         self._report(error)
 
 
-class Vote:
+class CheckerVote:
     """One vote on a citation, in a thread of its own."""
 
     def __init__(self, checker: Checker, request: CheckRequest, fail: Callable[[ProviderError], None]) -> None:

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from chapterverse_api.draft.passage import Passage
+from chapterverse_api.draft.requests import Passage
 
 #: Characters of a title and of an address in a mark, and marks in a group.
 _MAX_TITLE_CHARS, _MAX_ADDRESS_CHARS, _MAX_GROUP_MARKS = 80, 300, 6

@@ -1,0 +1,113 @@
+"""What providers of models have in common: the form of messages and tools, replies in pieces, scores of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from dataclasses import asdict
+from typing import Any, TypeAlias
+
+from chapterverse.errors import ProviderError
+from chapterverse.text.shortening import cut_to_bytes
+from chapterverse_api.draft.draft import Span, silence_error, strip_controls
+from chapterverse_api.draft.requests import ModelRequest, ToolCall, ToolSpec
+from chapterverse_api.ext.models.reasoning import ReasoningFilter, join_surrogates, without_end_mark
+from chapterverse_api.search.rerankers import MAX_REQUEST_TEXTS, MAX_TEXT_BYTES
+
+#: An answer of 600 tokens is shorter in any language, and each sentence of it has to be checked.
+MAX_ANSWER_CHARS = 60_000
+#: The text of a model as it comes, and last the tools that it calls; returns whether its limit of length ended it.
+ModelText: TypeAlias = Generator[str | ToolCall, None, bool]
+
+
+def to_spans(texts: ModelText) -> Generator[Span | ToolCall, None, None]:
+    """Yield a model's text as spans, and its calls; `texts` is closed at the end."""
+    with closing(texts):
+        while True:
+            try:
+                piece = next(texts)
+                yield Span(piece) if isinstance(piece, str) else piece
+            except StopIteration as end:
+                if end.value:
+                    yield Span("", cut=True)
+                return
+
+
+def length_error() -> ProviderError:
+    return ProviderError("The model answered with more than it was asked for.")
+
+
+def read_all(texts: ModelText) -> str:
+    """Return the whole text of a model.
+
+    Raises:
+        ProviderError: it is empty, or longer than any answer; or for the reasons of `texts`.
+    """
+    text, cut = "", False
+    while True:
+        try:
+            piece = next(texts)
+            text += piece if isinstance(piece, str) else ""
+        except StopIteration as end:
+            cut = end.value
+            break
+        if len(text) > MAX_ANSWER_CHARS:
+            raise length_error()
+    text = ReasoningFilter().read(strip_controls(join_surrogates(text)), last=True)
+    if answer := without_end_mark(text).strip():
+        return answer
+    raise silence_error(cut)
+
+
+def chat_messages(request: ModelRequest) -> list[dict[str, str]]:
+    """Return the messages of a request in OpenAI's form, which Cohere takes, too."""
+    messages = ({"role": m.role, "content": m.content} for m in request.messages)
+    return [{"role": "system", "content": request.instructions}, *messages]
+
+
+def function_specs(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
+    """Return the tools of a request in the same form."""
+    return [{"type": "function", "function": asdict(tool)} for tool in tools]
+
+
+def score_texts(texts: Sequence[str], send: Callable[[Sequence[str]], list[float]]) -> list[float]:
+    """Return one score a text, in order; a blank one is never sent, as models refuse those, and has 0.
+
+    Of a text that is too long, only the beginning is sent.
+
+    Args:
+        send: one request of at most 100 texts.
+
+    Raises:
+        ProviderError: as `send` says.
+    """
+    scores = [0.0] * len(texts)
+    beginnings = [cut_to_bytes(text, MAX_TEXT_BYTES) for text in texts]
+    indexes = [i for i, text in enumerate(beginnings) if text.strip()]
+    for start in range(0, len(indexes), MAX_REQUEST_TEXTS):
+        part = indexes[start : start + MAX_REQUEST_TEXTS]
+        for i, score in zip(part, send([beginnings[i] for i in part]), strict=True):
+            scores[i] = score
+    return scores
+
+
+def read_scores(reply: Any, count: int, provider: str) -> list[float]:
+    """Return the scores of a reply, each where its `index` says; Cohere's format, on Bedrock too.
+
+    Args:
+        reply: the parsed body, best text first.
+        count: how many texts were sent.
+        provider: the service's name, for the message.
+
+    Raises:
+        ProviderError: a text has no score or two, or a score is no number from 0 to 1.
+    """
+    results = reply.get("results") if isinstance(reply, dict) else None
+    entries = [r for r in results if isinstance(r, dict)] if isinstance(results, list) else []
+    # By type, as True is an int too; NaN is in no range.
+    scores: dict[int, Any] = {r["index"]: r.get("relevance_score") for r in entries if type(r.get("index")) is int}
+    # Each index once, and no other: else a score might belong to another text.
+    is_complete = isinstance(results, list) and len(results) == count and scores.keys() == set(range(count))
+    if not is_complete or not all(type(s) in (float, int) and 0 <= s <= 1 for s in scores.values()):
+        raise ProviderError(f"{provider} answered with something that is no ranking of {count} texts.")
+    return [float(scores[i]) for i in range(count)]
