@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from heapq import nlargest
 from math import exp
 from typing import TypeVar
@@ -151,9 +152,14 @@ def _fill(chosen: list[Quote], parts: list[ScoredPart], weakest: float, request:
     elsewhere = COMPARISON_PENALTY if request.compares else _OTHER_SECTION_PENALTY
     on_subject = [quote.section for quote in chosen if _is_on_subject(quote.section)]
 
+    @cache
+    def count_block_words(section: ParsedSection, block: int) -> int:
+        return count_words(section.text_of(section.blocks[block]))
+
     def value(part: ScoredPart) -> float:
+        words = count_block_words(part.section, part.block)
         bonus = _ON_SUBJECT_BONUS * (part.section in on_subject)
-        return _value(part, _quote_of(part.section, chosen), elsewhere) + bonus
+        return _value(part, words, _quote_of(part.section, chosen), elsewhere) + bonus
 
     while parts and room > 0:
         part = max(parts, key=value)
@@ -176,15 +182,15 @@ def _fill(chosen: list[Quote], parts: list[ScoredPart], weakest: float, request:
             chosen.append(addition)
 
 
-def _value(part: ScoredPart, quote: Quote | None, elsewhere: float) -> float:
+def _value(part: ScoredPart, words: int, quote: Quote | None, elsewhere: float) -> float:
     """Return the score of a part with the bonuses and penalties of quoting its block.
 
     Args:
+        words: of its block.
         quote: of its section.
         elsewhere: what a block of another section loses.
     """
     beside = quote is not None and not {part.block - 1, part.block + 1}.isdisjoint(quote.parts_by_block)
-    words = count_words(part.section.text_of(part.section.blocks[part.block]))
     return part.score + _NEIGHBOR_BONUS * beside - elsewhere * (quote is None) - TEN_WORDS_PENALTY * words / 10
 
 

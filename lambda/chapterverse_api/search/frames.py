@@ -12,9 +12,9 @@ of a message, and never its numbers, so these must not count against a section.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from chapterverse.text import lexical
@@ -82,18 +82,18 @@ def read_frame(question: str, languages: Iterable[str]) -> QuestionFrame | None:
     return QuestionFrame("name", (name,)) if is_name and name else None
 
 
-def find_definitions(text: str, language: str) -> Iterator[str]:
-    """Yield what the sentences of a text say the meaning of: "leaf bundle" of "A _leaf bundle_ is a directory".
+@lru_cache(maxsize=2048)
+def find_definitions(text: str, language: str) -> tuple[str, ...]:
+    """Return what the sentences of a text say the meaning of: "leaf bundle" of "A _leaf bundle_ is a directory".
 
     Args:
         text: Markdown.
         language: the BCP 47 tag of the text.
     """
     patterns = _patterns("defining", lexical.primary_subtag(language))
-    for sentence in _SENTENCES.split(_MARKUP.sub("", text)):
-        for pattern in patterns:
-            if match := pattern.match(sentence):
-                yield match.group(1)
+    sentences = _SENTENCES.split(_MARKUP.sub("", text))
+    matches = (pattern.match(sentence) for sentence in sentences for pattern in patterns)
+    return tuple(match.group(1) for match in matches if match)
 
 
 def lower_kinds(question: str, languages: Iterable[str]) -> frozenset[str]:

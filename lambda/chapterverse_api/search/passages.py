@@ -8,6 +8,7 @@ citation names one section.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from chapterverse.calibration import WeightedQuestion
@@ -51,14 +52,14 @@ def choose(candidates: Iterable[Candidate], top_k: int | None, faq_top_k: int = 
     texts = set[str]()
     entries, tokens = faq_top_k, MAX_FAQ_TOKENS
     for candidate in candidates:
-        text = " ".join(candidate.chunk.text.split())
-        if section(candidate.chunk) in best or text in texts:
+        place = section(candidate.chunk)
+        if place in best or (text := " ".join(candidate.chunk.text.split())) in texts:
             continue
         if candidate.chunk.type == FAQ:
             entries, tokens = entries - 1, tokens - _tokens(candidate.chunk)
             if entries < 0 or (tokens < 0 and entries < faq_top_k - 1):
                 continue
-        best[section(candidate.chunk)] = candidate
+        best[place] = candidate
         texts.add(text)
     return list(best.values())[: top_k or MAX_SECTIONS]
 
@@ -123,8 +124,8 @@ def make_passages(
             Passage(
                 id=str(number),
                 path=candidate.chunk.heading_path,
-                text=plain(candidate.chunk.text),
-                section="\n\n".join(plain(c.text) for c in around),
+                text=_plain(candidate.chunk.text),
+                section="\n\n".join(_plain(c.text) for c in around),
                 terms=frozenset(candidate.lexical.indices),
                 score=candidate.score,
                 evidence=candidate.evidence,
@@ -167,6 +168,9 @@ def _subsections(chunk: Chunk, page: Sequence[Chunk], url: Callable[[Chunk], str
         if not subsections or subsections[-1].heading != heading or (is_own and subsections[-1].url != below.url):
             subsections.append(below)
     return tuple(subsections)
+
+
+_plain = lru_cache(maxsize=1024)(plain)
 
 
 def _tokens(chunk: Chunk) -> int:

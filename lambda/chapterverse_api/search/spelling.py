@@ -15,7 +15,7 @@ are no "bits") and may lack a space ("symlinks").
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import combinations
 from typing import NamedTuple, Self
@@ -176,24 +176,26 @@ class _IndexWords:
     """The words of the candidates that the index holds.
 
     Attributes:
+        terms_by_word: the whole terms of each candidate's words.
         counts: in how many chunks each of their terms occurs.
         text: the text of chunks that hold them, in lower case.
     """
 
     languages: Sequence[str]
+    terms_by_word: Mapping[str, Set[int]]
     counts: Mapping[int, int]
     text: str
 
     @classmethod
     def among(cls, texts: Iterable[str], languages: Sequence[str], snapshot: Snapshot) -> Self:
         """Look up the words of these texts."""
-        terms = {t for text in texts for word in text.split() for t in _whole_terms(word, languages)}
+        terms_by_word = {word: _whole_terms(word, languages) for text in texts for word in text.split()}
+        terms = set[int]().union(*terms_by_word.values())
         ordered = tuple(sorted(terms))
         hits = snapshot.search_lexical(SparseVector(ordered, (1.0,) * len(ordered)), _CHUNKS) if terms else []
         index_terms = terms.intersection(t for hit in hits for t in hit.lexical.indices)
-        return cls(
-            languages, count_terms(index_terms, snapshot), "\n".join(hit.chunk.embed_text for hit in hits).lower()
-        )
+        text = "\n".join(hit.chunk.embed_text for hit in hits).lower()
+        return cls(languages, terms_by_word, count_terms(index_terms, snapshot), text)
 
     def likeliest(self, edits: Mapping[str, Edit]) -> Edit | None:
         """Return the likeliest edit whose words are all in the index or function words; None if there is none."""
@@ -203,8 +205,7 @@ class _IndexWords:
         return edits[best] if best else None
 
     def _count(self, word: str) -> int:
-        terms = _whole_terms(word, self.languages)
-        if terms:
+        if terms := self.terms_by_word[word]:
             count = max(self.counts.get(term, 0) for term in terms)
             # An apostrophe belongs to function words: "doesn't". A mistake may have the stem of another word.
             return count if count and "'" not in word and (is_common(word) or word in self.text) else 0

@@ -18,6 +18,7 @@ import math
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -190,9 +191,11 @@ def _terms_of(query_words: Iterable[lexical.Word], entries: Iterable[thesaurus.S
     return {*synonyms, *lexical.terms_of(query_words)}
 
 
-def _entries(text: str, languages: Iterable[str]) -> list[thesaurus.SynonymEntry]:
+# A question is read to correct it, and then to search for it.
+@lru_cache(maxsize=8)
+def _entries(text: str, languages: tuple[str, ...]) -> tuple[thesaurus.SynonymEntry, ...]:
     language = lexical.question_language(text, languages)
-    return list(islice(thesaurus.find_synonyms(text), _MAX_SYNONYM_LOOKUPS)) if language == thesaurus.LANGUAGE else []
+    return tuple(islice(thesaurus.find_synonyms(text), _MAX_SYNONYM_LOOKUPS)) if language == thesaurus.LANGUAGE else ()
 
 
 def _known_synonyms(

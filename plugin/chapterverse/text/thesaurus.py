@@ -45,8 +45,8 @@ def find_synonyms(text: str) -> Iterator[SynonymEntry]:
     tokens, reached = list(lexical.stemmed_tokens(text, LANGUAGE)), 0
     for start in range(len(tokens)):
         for end in range(min(start + MAX_EXPRESSION_WORDS, len(tokens)), max(start, reached), -1):
-            words = tuple(word for word, _ in content(tokens[start:end]))
             if synonyms := _synonyms(key_of(tokens[start:end])):
+                words = tuple(word for word, _ in content(tokens[start:end]))
                 yield SynonymEntry(words, tuple(synonyms.split(" ")))
                 # An idiom has function words in it.
                 if len(words) < end - start:

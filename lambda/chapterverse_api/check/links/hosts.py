@@ -156,7 +156,7 @@ class HostFilter:
         Args:
             code: "1" for each character of the word that stands in code, "0" for each other.
         """
-        if self._joins(word):
+        if self._tail and self._joins(word):
             return ""
         if not (self._command.is_open or _SIGNS.search(unicodedata.normalize("NFKC", word))):
             return word

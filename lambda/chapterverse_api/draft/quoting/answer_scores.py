@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 from math import log
 from typing import NamedTuple
@@ -84,8 +84,8 @@ class QuestionWords:
 
     def read(self, text: str) -> frozenset[int]:
         """Return the places of the question's words, or of their parts, that a text holds."""
-        terms = (term for word in lexical.words(text, self.language) for term in word.terms)
-        return frozenset(place for term in terms for place in self._places.get(term, ()))
+        places = map(self._places.get, _terms_of(text, self.language))
+        return frozenset(chain.from_iterable(filter(None, places)))
 
     def share(self, places: frozenset[int]) -> float:
         """Return the share of the question that the words at these places make up."""
@@ -113,7 +113,7 @@ class ParsedSection:
     @classmethod
     def read(cls, passages: Sequence[Passage], words: QuestionWords) -> list[ParsedSection]:
         """Return the sections whose parts are scored."""
-        return [cls(p, words, read_blocks(p.section)) for p in passages[:MAX_PASSAGES]]
+        return [cls(p, words, _blocks_of(p.section)) for p in passages[:MAX_PASSAGES]]
 
     def text_of(self, place: QuotableBlock | QuotablePart) -> str:
         return self.passage.section[place.start : place.end]
@@ -191,6 +191,15 @@ def _find_parts(section: ParsedSection, selection: str) -> Iterator[_Part]:
             if text.strip("#*_ \n") not in ("", *section.passage.path) and not is_selected:
                 yield _Part(at, number, text, section.words.read(text))
                 quota -= 1
+
+
+# Questions have the best sections of a site in common: they are parsed once.
+_blocks_of = lru_cache(maxsize=512)(read_blocks)
+
+
+@lru_cache(maxsize=8192)
+def _terms_of(text: str, language: str) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(term for word in lexical.words(text, language) for term in word.terms))
 
 
 @cache

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from chapterverse_api.draft.requests import Passage
@@ -91,9 +92,17 @@ class CitationMarks:
     """Tells the marks of a model from the words of these passages."""
 
     def __init__(self, passages: Sequence[Passage]) -> None:
-        self._text = " ".join(" ".join(p.section.split()) for p in passages)
+        self._passages = passages
         self._path_words = {p.id: set(re.findall(r"\w+", " ".join(p.path).casefold())) for p in passages}
-        self._elements = {m.groups() for p in passages for m in _ELEMENT.finditer(p.section)}
+
+    # Lazy: quotes hold no marks.
+    @cached_property
+    def _text(self) -> str:
+        return " ".join(" ".join(p.section.split()) for p in self._passages)
+
+    @cached_property
+    def _elements(self) -> set[tuple[str | None, ...]]:
+        return {m.groups() for p in self._passages for m in _ELEMENT.finditer(p.section)}
 
     def remove(self, text: str) -> tuple[str, tuple[str, ...]]:
         """Return a sentence without its marks, and the ids that they cite, whether there are such passages or not."""
