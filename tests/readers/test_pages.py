@@ -34,6 +34,14 @@ def test_a_control_and_the_box_that_it_opens_are_a_details(hidden: str) -> None:
     assert by_heading(html) == {None: ["a", "**gridProps**\n\nThe width.", "b"]}
 
 
+@pytest.mark.parametrize("name", ['><img alt="Acme" src="a.svg">', ' aria-label="Acme"><svg></svg>'])
+def test_a_tab_without_text_has_the_name_that_its_image_or_its_label_gives(name: str) -> None:
+    html = f'<div role="tablist"><button role="tab" aria-controls="p"{name}</button></div>'
+    assert by_heading(f'{html}<div role="tabpanel" id="p"><p>We use it.</p></div>') == {
+        None: ["**Acme**\n\nWe use it."]
+    }
+
+
 @pytest.mark.parametrize("mark", ["p", "h4"])
 def test_the_id_of_a_section_is_that_of_its_first_heading(mark: str) -> None:
     link = '<a class="src" href="../src.html">Source</a><a href="#m" class="anchor">§</a>'
