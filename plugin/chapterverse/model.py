@@ -22,7 +22,7 @@ from typing import Any
 FORMAT = 1
 
 #: Raise it when readers or the chunker give other output for the same input; every file is then read again.
-READER = "reader/13"
+READER = "reader/14"
 
 #: Raise it when `text.lexical` gives a text another vector; an index of another encoder is written again.
 ENCODER = "terms/2"

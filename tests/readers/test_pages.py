@@ -28,6 +28,30 @@ def test_an_accordion_is_a_heading_and_its_text(html: str) -> None:
     assert [section.anchor for section in read_fragment(html, "T")] == ["q"]
 
 
+@pytest.mark.parametrize("hidden", ["hidden", 'style="display: none"'])
+def test_a_control_and_the_box_that_it_opens_are_a_details(hidden: str) -> None:
+    html = f'<p>a</p><a href="#" aria-expanded="false">gridProps</a> <div {hidden}><p>The width.</p></div><p>b</p>'
+    assert by_heading(html) == {None: ["a", "**gridProps**\n\nThe width.", "b"]}
+
+
+@pytest.mark.parametrize("name", ['><img alt="Acme" src="a.svg">', ' aria-label="Acme"><svg></svg>'])
+def test_a_tab_without_text_has_the_name_that_its_image_or_its_label_gives(name: str) -> None:
+    html = f'<div role="tablist"><button role="tab" aria-controls="p"{name}</button></div>'
+    assert by_heading(f'{html}<div role="tabpanel" id="p"><p>We use it.</p></div>') == {
+        None: ["**Acme**\n\nWe use it."]
+    }
+
+
+@pytest.mark.parametrize("mark", ["p", "h4"])
+def test_the_id_of_a_section_is_that_of_its_first_heading(mark: str) -> None:
+    link = '<a class="src" href="../src.html">Source</a><a href="#m" class="anchor">§</a>'
+    html = (
+        f'<section id="m">{link}<h3>new()</h3></section><{mark}>Makes one.</{mark}><section id="n"><p>x</p></section>'
+    )
+    names = [(section.heading, section.anchor) for section in read_fragment(html, "T") if section.heading]
+    assert names == [("new()", "m"), ("Makes one.", None)][: 2 if mark == "h4" else 1]
+
+
 @pytest.mark.parametrize(
     ("html", "expected"),
     [

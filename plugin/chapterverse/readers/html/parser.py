@@ -215,7 +215,8 @@ class _Builder:
     def _may_be_opened(self, node: Node) -> bool:
         """Return whether a control may open a hidden element: it has a name for it, or stands right behind it."""
         around = self.open[-1]
-        if any(map(_is_opener, islice(_near(around.children[-2:]), _NEAR))):
+        if opener := next(filter(_is_opener, islice(_near(around.children[-2:]), _NEAR)), None):
+            _make_details(opener, node, around)
             return True
         if node.get("id"):
             self.closed[node] = around
@@ -261,6 +262,14 @@ def _is_plain(tag: str) -> bool:
 
 def _is_opener(node: Node) -> bool:
     return node.get("aria-expanded") is not None
+
+
+def _make_details(opener: Node, panel: Node, around: Node) -> None:
+    """Make a `details` of a hidden box and the control right before it, which is its title unless it is a heading's."""
+    if panel.name == "div" and opener in around.children[-2:] and not opener.headed and opener.get("role") != "tab":
+        around.children.remove(opener)
+        opener.name, opener.block, panel.name = "summary", True, "details"
+        panel.children.append(opener)
 
 
 def _near(children: list[Child]) -> Iterator[Node]:

@@ -134,10 +134,12 @@ class BlockReader:
         if self._named_section(node, out):
             return
         items: list[Item] = []
-        if node.headed:
-            # Sphinx writes the id on the section, not on its heading.
-            self._place = node.get("id") or self._place
+        name = node.get("id")
+        if node.headed and name:
+            self._place = ""
         self._group(node, items)
+        # Sphinx writes the id on the section, not on its heading.
+        _name_first_heading(items, name)
         # A section that ends with its heading is a header: what follows belongs to that heading.
         is_scope = node.headed and not (items and isinstance(items[-1], Heading))
         out.extend((Border.ENTER, *items, Border.LEAVE) if is_scope else items)
@@ -149,7 +151,8 @@ class BlockReader:
             return False
         at = next((i for i, c in enumerate(node.children) if isinstance(c, Node) and is_permalink(c)), 0)
         link = node.children[at] if at else ""
-        if isinstance(link, str) or link.target_id != name or any(map(_is_headed, node.children[:at])):
+        # A heading on either side says what the section is.
+        if isinstance(link, str) or link.target_id != name or any(map(_is_headed, node.children[: at + 2])):
             return False
         out += (Border.ENTER, Heading(self._inline.heading(node.children[:at]), 0, name))
         self._flow(node.children[at + 1 :], out)
@@ -350,6 +353,14 @@ def _is_headed(child: Child) -> bool:
 
 def _is_heading(item: Item) -> bool:
     return isinstance(item, Heading)
+
+
+def _name_first_heading(items: list[Item], name: str | None) -> None:
+    """Give the first heading of a section the section's id, unless it has one or is that of an inner section."""
+    at = next((i for i, item in enumerate(items) if isinstance(item, Heading | Border)), None)
+    first = items[at] if at is not None else None
+    if name and at is not None and isinstance(first, Heading):
+        items[at] = replace(first, anchor=first.anchor or name)
 
 
 def _blocks(items: Iterable[Item]) -> tuple[Block, ...]:

@@ -50,7 +50,9 @@ def move_tabs(root: Node) -> dict[Node, str]:
 
 def _move_label(tab: Node, panel: Node) -> str:
     label = Node("b")
-    label.children = [collapse(tab.text())]
+    # A tab may be a company's logo.
+    images = " ".join(inner.get("alt") or "" for inner in tab.walk() if inner.name == "img")
+    label.children = [collapse(tab.text()) or collapse(images or tab.get("aria-label") or "")]
     tab.children = []
     panel.children[:0] = [label, " "]
     return label.text()
