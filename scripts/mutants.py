@@ -45,7 +45,7 @@ TARGETS = {
     "links": (f"{SERVICE}/check/links/*.py", "api/check/test_address_filter*.py api/check/test_site_text.py"),
     "plan": (
         f"{LIBRARY}/indexing/plan.py {LIBRARY}/indexing/apply.py",
-        "indexing/test_[dv]*.py indexing/test_in*.py indexing/test_re*.py indexing/test_pre*.py indexing/test_tu*.py",
+        "indexing/test_*.py enrichment/test_*.py ext/knowledge/test_*.py ext/transfer/test_*.py",
     ),
     "guard": (
         f"{SERVICE}/http/guard/*.py",

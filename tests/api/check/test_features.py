@@ -120,6 +120,32 @@ def test_two_denials_are_none_but_where_they_are_one(language: str, said: str, s
     assert ("clause_negation_mismatch" in measured(said, source, language=language)) is differs
 
 
+TABLE = (
+    "# Ports\n\nServers of the site:\n\n| Name | Default |\n| --- | --- |\n| web | 80 |\n\nGateways follow.\n\n"
+    "Clients of the site:\n\n- browser\n- robot\n\nOther words.\n\n- crawler\n\n# Hosts\n\n- router\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "lacks"),
+    [
+        # A row has its head, a list its introduction, and both their heading.
+        ("Default web", 0.0),
+        ("Default gateways", 0.5),
+        ("Servers web", 0.0),
+        ("Clients robot", 0.0),
+        ("Clients crawler", 0.5),
+        ("Ports web", 0.0),
+        ("Ports robot", 0.0),
+        ("Ports router", 0.5),
+        ("Hosts router", 0.0),
+        ("Clients router", 0.5),
+    ],
+)
+def test_an_excerpt_is_read_with_its_heading_its_introduction_and_its_head(said: str, lacks: float) -> None:
+    assert measured(said, TABLE).get("unaligned_share", 0.0) == lacks
+
+
 def test_a_name_within_a_sentence_must_be_in_a_source() -> None:
     said = "A build reads the cache of Quill before it renders a page."
     assert measured(said, BUILD) == lacking(1, 7, clash_count=1)

@@ -165,6 +165,28 @@ def cites(text: str, *cited: str, sources: tuple[str, ...] = (CACHE, PLUGIN), la
     return [i for s in checked(Span(text, cited), sources=sources, language=language).spans for i in s.citations]
 
 
+@pytest.mark.parametrize(
+    ("text", "source"), [("Good luck!", "Good luck!"), ("---", "--- and more"), ("Of the.", "Of the.")]
+)
+def test_what_says_nothing_has_no_source_though_one_holds_it(text: str, source: str) -> None:
+    (found,) = checked(Span(text, ("1",)), sources=(source,)).checks
+    assert (found.citations, found.outcome, found.dropped, found.is_claim) == ((), None, 1, False)
+
+
+def test_ids_are_cited_for_a_sentence_by_what_they_stand_at_but_blanks() -> None:
+    spans = (
+        Span("\n", ("9",)),
+        Span("The cache lives. ", ("1",)),
+        Span("It is", ("2", "1")),
+        Span(" old", ()),
+        Span(".", ("3", "2")),
+        Span(" ", ("8",)),
+        Span("Go.", ()),
+    )
+    found = [(one.plain_text, ids) for one, ids in sentences_with_ids(spans)]
+    assert found == [("The cache lives.", ("1",)), ("It is old.", ("2", "1", "3")), ("Go.", ())]
+
+
 def test_a_sentence_over_several_spans_is_one_claim() -> None:
     spans = (Span("The cache "), Span("lives in ", ("1",)), Span("`.quill/cache`", ("1",)), Span(". "))
     found = checked(*spans, Span("A plugin gets ", ("2",)), Span("the page as JSON."))
@@ -444,8 +466,9 @@ def test_a_quote_stays_whole_with_its_citation_its_kind_and_its_mark() -> None:
     assert (verified.confidence, verified.claim_count, verified.unsupported_count, verified.dropped) == (1.0, 1, 0, 0)
 
 
-def test_a_mark_that_is_no_part_of_the_quote_is_dropped() -> None:
-    (span,) = verify((quote("They stop.", mark="They sing."),), [PASSAGE], "en", lambda _: {}).spans
+@pytest.mark.parametrize("mark", ["They sing.", None])
+def test_a_mark_that_is_no_part_of_the_quote_is_dropped(mark: str | None) -> None:
+    (span,) = verify((quote("They stop.", mark=mark),), [PASSAGE], "en", lambda _: {}).spans
     assert (span.kind, span.mark) == ("quote", None)
 
 

@@ -54,8 +54,8 @@ def test_a_sentence_is_supported_from_the_threshold_on(score: float, is_cited: b
     ("text", "score", "verdict"),
     [
         # What is ruled out is three below the threshold, or three below its score.
-        ("A build never reads the cache before it renders a page.", 9.0, Verdict("contradicts", -2.0)),
-        ("A build never reads the cache before it renders a page.", 0.5, Verdict("contradicts", -2.5)),
+        ("Before it renders a page, a build never reads the cache.", 9.0, Verdict("contradicts", -2.0)),
+        ("Before it renders a page, a build never reads the cache.", 0.5, Verdict("contradicts", -2.5)),
         ("The moon is far away.", 9.0, Verdict("silent", -2.0)),
         # Verbatim in the source, however the weights are.
         (SAID, -9.0, Verdict("supports", 30.0)),

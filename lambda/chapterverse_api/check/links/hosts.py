@@ -183,7 +183,7 @@ class HostFilter:
         if any(_TOUCHES.match(word, start - 1) for start, _ in runs[1:]):
             runs, code = [(0, len(word))], "0"
         parts = ((part, code[start] == "1") for start, end in runs for part in word[start:end].split(" "))
-        return any(self._is_disguise(part, plain, is_code=is_code) for part, is_code in parts if part)
+        return any(self._is_disguise(part, plain, is_code=is_code) for part, is_code in parts)
 
     def _is_disguise(self, text: str, plain: Collection[str], *, is_code: bool) -> bool:
         readings = read_code(text, in_shell=self._command.is_open) if is_code else read_prose(text)
