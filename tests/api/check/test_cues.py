@@ -102,8 +102,17 @@ def test_words_are_written_as_digits(language: str, text: str, digits: str) -> N
 
 @pytest.mark.parametrize(
     ("cell", "value"),
-    [("Yes", True), (" **ja** ", True), ("`oui`", True), ("✔\ufe0f", True), ("No", False), ("❌", False), ("", None)]
-    + [("No, 3", None), ("y", None)],
+    [
+        ("Yes", True),
+        (" **ja** ", True),
+        ("`oui`", True),
+        ("✔\ufe0f", True),
+        ("No", False),
+        ("❌", False),
+        ("", None),
+        ("No, 3", None),
+        ("y", None),
+    ],
 )
 def test_a_cell_may_say_yes_or_no(cell: str, value: bool | None) -> None:
     assert cell_value(cell) is value

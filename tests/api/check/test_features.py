@@ -100,6 +100,7 @@ def test_cues_that_only_the_sentence_has_count_by_their_surroundings(
         ("The default port is not 8080.", LIMITS, {"contradictions", "clause_negation_mismatch"}),
         ("The default token is set.", LIMITS, {"contradictions", "clause_negation_mismatch"}),
         ("The default token is not set.", LIMITS, set()),
+        ("It is set.", LIMITS, {"contradictions", "clause_negation_mismatch"}),
     ],
 )
 def test_what_differs_from_the_source_is_told_by_its_kind(said: str, source: str, expected: set[str]) -> None:
@@ -208,3 +209,16 @@ def test_a_clause_ends_before_a_pause_or_a_conjunction(text: str, clauses: list[
 )
 def test_a_word_is_denied_by_the_three_words_before_it(text: str, word: str, is_denied: bool) -> None:
     assert AnalyzedText(text, "en").is_denied(word) is is_denied
+
+
+def test_a_passage_is_read_up_to_a_bound() -> None:
+    excerpts = AnalyzedPassage(passage("1", "Old words.\n\n" * 2_000, ("Title",)), "en").excerpts
+    assert [excerpt.kind for excerpt in excerpts[-2:]] == ["prose", "heading"]
+    assert len(excerpts) == 1_502
+
+
+def test_a_text_is_read_up_to_a_bound() -> None:
+    analyzed = AnalyzedText(" ".join(["cache", "`x1`"] * 300), "en")
+    assert (len(analyzed.surfaces), len(analyzed.literals)) == (400, 60)
+    assert len(AnalyzedText(f"cache {'x' * 65}", "en").content_terms) == 1
+    assert len(AnalyzedText(f"cache {'x' * 64}", "en").content_terms) == 2
