@@ -166,7 +166,7 @@ def find_literals(text: str, language: str) -> Iterator[LiteralMatch]:
 
 
 def words_to_digits(text: str, language: str) -> str:
-    """Return a text with its number words as digits: "seven daily" is "7 daily", and "a two-day rest" "a 2-day rest"."""
+    """Return a text with its number words as digits: "7 daily" for "seven daily", "2-day" for "two-day"."""
     values = _values(language)
     # Nearly all texts have none, and to call a function for each word takes longer than to list them.
     if not values or values.keys().isdisjoint(map(str.lower, _LETTERS.findall(text))):
