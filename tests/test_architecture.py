@@ -14,7 +14,9 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from types import ModuleType
 
+import house_picture
 import pytest
+from house_picture import LAYERS
 
 import chapterverse
 import chapterverse_api
@@ -28,22 +30,6 @@ SERVICE = ROOT / "lambda" / "chapterverse_api"
 OPEN_TO_SERVICE = {
     "model", "errors", "settings", "database", "text", "calibration", "embedding", "store", "filters",
     "reading", "widget", "extensions", "version",
-}  # fmt: skip
-
-#: The layers of each package from the top down: a part imports only those of lower layers, in its own package.
-LAYERS = {
-    "chapterverse": (
-        "ext", "cli mkdocs sphinx", "site", "indexing", "calibration local_server",
-        "embedding", "store", "ledger", "readers widget settings",
-        "extensions filters database text reading",
-        "page_kinds page_globs progress build_cache",
-        "project model errors version",
-    ),
-    "chapterverse_api": (
-        "handler", "ext", "commands", "app", "service_loader", "http", "service", "answer", "search",
-        "conversation", "check records budget", "limits index draft validation",
-        "rejections retrieval_contract", "contract phrases observability circuit_breaker deadline", "request_limits",
-    ),
 }  # fmt: skip
 
 #: The rooms that another room needs.
@@ -265,6 +251,10 @@ def public_names(text: str) -> Iterator[str]:
         if isinstance(node, ast.Assign):
             names = (name.id for target in node.targets for name in ast.walk(target) if isinstance(name, ast.Name))
             yield from (name for name in names if name.isupper() and not name.startswith("_"))
+
+
+def test_the_picture_of_the_house_is_up_to_date() -> None:
+    assert house_picture.PICTURE.read_text("utf-8") == house_picture.draw(), "run `python scripts/house_picture.py`"
 
 
 def test_what_only_its_own_module_uses_has_an_underscore() -> None:

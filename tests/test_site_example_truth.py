@@ -10,6 +10,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import pytest
+import reference
 import yaml
 
 from chapterverse import errors
@@ -37,13 +39,15 @@ def test_every_setting_is_documented() -> None:
     assert [name for name in variables if f"| `{name}` |" not in text] == []
 
 
-def test_the_table_of_settings_is_that_of_the_manifests() -> None:
-    import configuration
-
-    text = page("reference/configuration.md")
-    assert configuration.page(text) == text, "run `.venv/bin/python scripts/configuration.py`"
-    # The table is written anew, and nothing else of the page.
-    assert configuration.page(text.replace("| `CHAPTERVERSE_MCP` |", "| `CHAPTERVERSE_MCQ` |")) == text
+@pytest.mark.parametrize(
+    ("name", "row"), [("configuration.md", "| `CHAPTERVERSE_MCP` | `0` |"), ("http-api.md", "| `query` | 1 to 4,000 ")]
+)
+def test_the_reference_states_what_the_code_does(name: str, row: str) -> None:
+    text, write = page(f"reference/{name}"), reference.WRITERS[name]
+    assert write(text) == text, "run `.venv/bin/python scripts/reference.py`"
+    # What it writes is written anew, and nothing else of the page.
+    assert row in text
+    assert write(text.replace(row, row[:-4])) == text
 
 
 def test_every_option_of_the_plugin_is_documented() -> None:

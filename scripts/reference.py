@@ -1,4 +1,7 @@
-"""Writes the table of settings into `site_example/docs/reference/configuration.md`, from the manifests."""
+"""Writes what the reference pages repeat of the code: the table of settings, and the limits of a request.
+
+python scripts/reference.py
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from chapterverse.extensions import EXTENSIONS, Setting
+from chapterverse_api import request_limits as limits
 
-PAGE = Path(__file__).parents[1] / "site_example" / "docs" / "reference" / "configuration.md"
-BEGIN, END = "<!-- Written by scripts/configuration.py. -->\n\n", "\n<!-- The end of what it writes. -->\n"
+PAGES = Path(__file__).parents[1] / "site_example" / "docs" / "reference"
+BEGIN, END = "<!-- Written by scripts/reference.py. -->\n\n", "\n<!-- The end of what it writes. -->\n"
+
+#: What stands in the column "limit" of the fields of a request.
+LIMITS = {
+    "query": f"1 to {limits.MAX_MESSAGE_CHARS:,} characters, at most {limits.MAX_QUERY_TOKENS:,} cl100k tokens",
+    "selected_text": f"{limits.MAX_SELECTION_CHARS:,} characters",
+    "conversation_history": f"{limits.MAX_HISTORY_MESSAGES} messages, {limits.MAX_HISTORY_CHARS:,} characters in all",
+    "user_context": f"{limits.MAX_CONTEXT_CHARS:,} characters",
+    "thread_id": f"1 to {limits.MAX_NAME_CHARS} letters, digits, `-` and `_`",
+    "page_url": f"{limits.MAX_URL_CHARS:,} characters",
+    "language": f"{limits.MAX_LANGUAGE_CHARS} characters",
+    "version": f"{limits.MAX_VERSION_CHARS} characters",
+    "top_k": f"1 to {limits.MAX_TOP_K}",
+}
 
 
 def table() -> str:
@@ -49,14 +66,25 @@ def _code(text: object) -> str:
     return f"`{text}`"
 
 
-def page(text: str) -> str:
+def configuration(text: str) -> str:
     """Return the page with the table as it should be."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise SystemExit(f"{PAGE.name} lacks the comments between which the table stands.")
+        raise SystemExit("configuration.md lacks the comments between which the table stands.")
     return before + begin + table() + end + after
 
 
+def http_api(text: str) -> str:
+    """Return the page with the limits as they should be."""
+    for field, limit in LIMITS.items():
+        text = re.sub(rf"(?<=^\| `{field}` \| )[^|]*(?= \|)", limit, text, count=1, flags=re.MULTILINE)
+    return text
+
+
+#: The pages, with what writes each.
+WRITERS = {"configuration.md": configuration, "http-api.md": http_api}
+
 if __name__ == "__main__":
-    PAGE.write_text(page(PAGE.read_text("utf-8")), "utf-8")
+    for name, write in WRITERS.items():
+        (PAGES / name).write_text(write((PAGES / name).read_text("utf-8")), "utf-8")
