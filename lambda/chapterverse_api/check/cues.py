@@ -149,7 +149,7 @@ def find_literals(text: str, language: str) -> Iterator[LiteralMatch]:
     numbers = list(_NUMBER.finditer(rest))
     yield from (_read_number(number, rest) for number in numbers)
     values = _values(language)
-    for word in _SPELLED.finditer(rest) if values else ():
+    for word in _SPELLED.finditer(rest):
         spelled = word.group().lower()
         if value := _value(spelled, values):
             # The unit of "two-day" is within it.

@@ -253,6 +253,13 @@ def test_a_sentence_is_told_with_all_that_was_found_of_it() -> None:
     assert (result.leaves_open, result.cited) == (False, False)
 
 
+def test_what_claims_nothing_counts_as_a_claim_if_a_source_holds_it() -> None:
+    for source, count in (("The port of the server is 8080.", 1), (ALPHA, 0)):
+        found = checked(Span("## The port of the server", ("1",)), sources=(source,))
+        assert ([c.is_claim for c in found.checks], found.claim_count, found.cited) == ([False], count, bool(count))
+        assert (found.confidence > 0.4) is bool(count)
+
+
 def test_a_result_without_a_claim_has_no_confidence() -> None:
     assert Verifier([], "en", equal_weights).to_result([]).confidence == 0.0
 
