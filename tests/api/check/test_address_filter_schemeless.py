@@ -284,6 +284,8 @@ def test_a_number_is_an_address_by_its_form_and_its_place(gone: str, stays: str)
     [
         ("evil.test", "evil.Test.Class.Test"),
         ("org.Test", "org.junit.Test"),
+        ("evil.n\u0336et", "evil.n\u0336etx"),
+        ("evil.c\u00f3m", "evil.c\u00f3mx"),
         ("evil.xn--p1ai", "evil.xq--p1ai"),
         ("evil.com.", "evil.comx"),
         ("ASP.NET.evil.com", "ASP.NET"),
