@@ -45,7 +45,7 @@ TARGETS = {
     "links": (f"{SERVICE}/check/links/*.py", "api/check/test_address_filter*.py api/check/test_site_text.py"),
     "plan": (
         f"{LIBRARY}/indexing/plan.py {LIBRARY}/indexing/apply.py",
-        "indexing/test_*.py enrichment/test_*.py ext/knowledge/test_*.py ext/transfer/test_*.py",
+        "indexing/test_[!cs]*.py enrichment/test_*.py ext/knowledge/test_[ad]*.py",
     ),
     "guard": (
         f"{SERVICE}/http/guard/*.py",
@@ -285,8 +285,8 @@ class Target:
 
     def _measure(self, tests: list[str], results: Path) -> int:
         plugin = Measure([*self.code])
-        # What becomes slow is a timeout without a test of growth, and these take the most time by far.
-        code = run_tests("-k", "not linear_time and not bounded_time", *tests, plugin=plugin)
+        # What becomes slow is a timeout without a test of growth, and these and the slow ones take the most time.
+        code = run_tests("-m", "not slow", "-k", "not linear_time and not bounded_time", *tests, plugin=plugin)
         plugin.save(results)
         return code
 

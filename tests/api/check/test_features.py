@@ -147,6 +147,12 @@ def test_an_excerpt_is_read_with_its_heading_its_introduction_and_its_head(said:
     assert measured(said, TABLE).get("unaligned_share", 0.0) == lacks
 
 
+@pytest.mark.parametrize(("between", "lacks"), [("*Fast* ones are first.", 0.0), ("Fast ones are first.", 0.5)])
+def test_a_list_keeps_its_introduction_behind_a_paragraph_that_is_marked(between: str, lacks: float) -> None:
+    text = f"Clients of the site:\n\n{between}\n\n- robot\n"
+    assert measured("Clients robot", text).get("unaligned_share", 0.0) == lacks
+
+
 def test_a_name_within_a_sentence_must_be_in_a_source() -> None:
     said = "A build reads the cache of Quill before it renders a page."
     assert measured(said, BUILD) == lacking(1, 7, clash_count=1)

@@ -134,6 +134,12 @@ def test_a_name_is_not_said_by_a_longer_one(name: str, longer: str) -> None:
     assert outcome(sentence.format(name), sentence.format(name)) == "supports"
 
 
+def test_a_variable_may_stand_behind_letters() -> None:
+    sentence = "The tool `{}` prints every entry of the cache."
+    assert outcome(sentence.format("$HOME"), sentence.format("x$HOME")) == "supports"
+    assert outcome(sentence.format("HOME"), sentence.format("xHOME")) == "silent"
+
+
 COMPOSE = (
     "1. Write `compose.yaml`:\n\n"
     "   ```yaml\n   services:\n     quill:\n       labels:\n"

@@ -541,6 +541,7 @@ def test_a_quote_stays_whole_with_its_citation_its_kind_and_its_mark() -> None:
     verified = verify(spans, [PASSAGE], "en", lambda _: {})
     assert verified.spans == (spans[0], replace(spans[1], check="confirmed"))
     assert (verified.confidence, verified.claim_count, verified.unsupported_count, verified.dropped) == (1.0, 1, 0, 0)
+    assert [one.is_claim for one in verified.checks] == [True]
 
 
 @pytest.mark.parametrize("mark", ["They sing.", None])

@@ -67,6 +67,11 @@ def test_what_is_ruled_out_or_verbatim_has_a_score_of_its_own(text: str, score: 
     assert judged(SAID, text, model(score)) == verdict
 
 
+@pytest.mark.parametrize(("code", "verdict"), [("page", Verdict("silent", -30.0)), (SOURCE, Verdict("supports", 30.0))])
+def test_code_is_certain_on_either_side(code: str, verdict: Verdict) -> None:
+    assert judged(code, SOURCE, model(9.0), kind="code") == verdict
+
+
 def test_a_sentence_that_is_verbatim_in_another_passage_is_from_there() -> None:
     sentence = AnalyzedSentence(SAID, "prose", "en", {})
     source, rival = (AnalyzedPassage(passage("1", text), "en") for text in (SOURCE, SAID))

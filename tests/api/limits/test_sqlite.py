@@ -108,6 +108,20 @@ def test_a_write_removes_eight_old_rows(path: Path, limiter: SqliteLimiter) -> N
     assert rows(path)["tokens"] == 3
 
 
+def test_a_reservation_alone_waits_for_the_disk(limiter: SqliteLimiter) -> None:
+    said = list[str]()
+    reserved = limiter.reserve("docs", 1, 9, MIDNIGHT)
+    assert reserved
+    assert limiter._db
+    limiter._db.set_trace_callback(said.append)
+    assert limiter.reserve("docs", 1, 9, MIDNIGHT)
+    limiter.settle(reserved, 1)
+    limiter.admit("a", WINDOWS, MIDNIGHT)
+    limiter.use_token("t", MIDNIGHT + 1, MIDNIGHT)
+    modes = [text.rpartition(" ")[2] for text in said if text.startswith("PRAGMA synchronous")]
+    assert modes == ["FULL", "NORMAL", "NORMAL", "NORMAL"]
+
+
 def test_the_threads_of_one_limiter_wait_for_each_other_and_are_told(path: Path) -> None:
     limiter = SqliteLimiter(path, lock_timeout=0.05)
     assert limiter.spent_micros("docs") == 0

@@ -259,7 +259,8 @@ def _is_followed(match: re.Match[str], command: Command) -> bool:
         return False
     if match["number"] or match["slashes"] or match["user"] or _connects(match, command):
         return True
-    in_folder = match.string[match.start() - 1 : match.start()] == "/"
+    # "docs/evil.com/x", and not "://evil.com/x".
+    in_folder = match.string[: match.start()].endswith("/") and not match.string[: match.start()].endswith("//")
     return _LEADING_PATH.match(match["path"]) is not None and not (_is_line(match) or in_folder)
 
 
