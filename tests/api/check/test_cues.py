@@ -69,6 +69,7 @@ def test_a_number_is_read_in_words(language: str, text: str, expected: list[tupl
         ("=a_b= #c_d", ["a_b", "c_d"]),
         ("`quill   build` and `` a ` b ``", ["quill build", "a"]),
         ("5 and x5", ["x5"]),
+        ("a ` ` b", []),
         ("x5 and 5", ["x5"]),
         ("x5", ["x5"]),
     ],
