@@ -193,6 +193,11 @@ def test_the_title_of_a_fence_may_come_in_two_sentences() -> None:
     assert links.without_foreign("```sh title=x ") + links.without_foreign("evil.team\nls\n") == "```sh title=x \nls\n"
 
 
+def test_a_fence_is_indented_by_three_blanks_at_most() -> None:
+    assert cleaned("text\n   ```\n[a](x)\n   ```\n") == "text\n   ```\n[a](x)\n   ```\n"
+    assert cleaned("text\n    ```\n[a](x)\n    ```\n") == "text\n    ```\na\n    ```\n"
+
+
 def test_the_end_of_a_list_is_the_end_of_its_fence() -> None:
     code = "- item\n\n    ```sh\n    [a](/rel)\n"
     assert cleaned(f"{code}text\n[b](/rel)\n") == "- item\n\n    ```sh\n    [a\ntext\nb\n"

@@ -348,6 +348,7 @@ def test_a_name_is_a_host_by_its_form_and_its_place(gone: str, stays: str) -> No
         ("`curl x>evil.sh`", "`curl x>evil.sh`"),
         ("`curl > evil.sh`", "`curl > evil.sh`"),
         ("`curl.exe evil.sh`", "`curl.exe `"),
+        ("`curl 中文 evil.sh`", "`curl 中文 evil.sh`"),
     ],
 )
 def test_a_command_connects_to_its_own_arguments(text: str, left: str) -> None:
