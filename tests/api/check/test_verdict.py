@@ -77,6 +77,16 @@ def test_of_the_rest_a_passage_is_silent(said: str) -> None:
         ("twenty-two workers", "twenty workers", "contradicts"),
         ("a pool of 2 days", "a two-day pool", "supports"),
         ("a pool of 2 days", "a three-day pool", "contradicts"),
+        ("a two-day pool", "a 2-day pool", "supports"),
+        ("a 2-day pool", "a two-day pool", "supports"),
+        ("a pool of 2 days", "a 2-day pool", "supports"),
+        ("a two-day pool", "a 3-day pool", "contradicts"),
+        ("a 2-hour pool", "a two-day pool", "contradicts"),
+        ("a 2-hour pool", "a 2-day pool", "contradicts"),
+        ("21 workers", "twenty-one workers", "supports"),
+        ("20 workers", "twenty-one workers", "contradicts"),
+        ("75 workers", "seventy-five workers", "supports"),
+        ("80 workers", "seventy workers", "contradicts"),
     ],
 )
 def test_a_number_in_words_is_that_number(source: str, said: str, expected: str) -> None:
@@ -122,6 +132,12 @@ def test_a_name_is_not_said_by_a_longer_one(name: str, longer: str) -> None:
     sentence = "The tool `{}` prints every entry of the cache."
     assert outcome(sentence.format(name), sentence.format(longer)) == "silent"
     assert outcome(sentence.format(name), sentence.format(name)) == "supports"
+
+
+def test_a_variable_may_stand_behind_letters() -> None:
+    sentence = "The tool `{}` prints every entry of the cache."
+    assert outcome(sentence.format("$HOME"), sentence.format("x$HOME")) == "supports"
+    assert outcome(sentence.format("HOME"), sentence.format("xHOME")) == "silent"
 
 
 COMPOSE = (

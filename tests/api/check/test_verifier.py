@@ -165,6 +165,105 @@ def cites(text: str, *cited: str, sources: tuple[str, ...] = (CACHE, PLUGIN), la
     return [i for s in checked(Span(text, cited), sources=sources, language=language).spans for i in s.citations]
 
 
+@pytest.mark.parametrize(
+    ("text", "source"), [("Good luck!", "Good luck!"), ("---", "--- and more"), ("Of the.", "Of the.")]
+)
+def test_what_says_nothing_has_no_source_though_one_holds_it(text: str, source: str) -> None:
+    (found,) = checked(Span(text, ("1",)), sources=(source,)).checks
+    assert (found.citations, found.outcome, found.dropped, found.is_claim) == ((), None, 1, False)
+
+
+def test_ids_are_cited_for_a_sentence_by_what_they_stand_at_but_blanks() -> None:
+    spans = (
+        Span("\n", ("9",)),
+        Span("The cache lives. ", ("1",)),
+        Span("It is", ("2", "1")),
+        Span(" old", ()),
+        Span(".", ("3", "2")),
+        Span(" ", ("8",)),
+        Span("Go.", ()),
+    )
+    found = [(one.plain_text, ids) for one, ids in sentences_with_ids(spans)]
+    assert found == [("The cache lives.", ("1",)), ("It is old.", ("2", "1", "3")), ("Go.", ())]
+
+
+WHO = "I run Quill on two old servers of the press."
+
+
+@pytest.mark.parametrize(
+    ("context", "said", "is_claim"),
+    [
+        ("", "You run Quill on two old servers.", True),
+        (" ", "You run Quill on two old servers.", True),
+        (WHO, "You run Quill on two old servers.", False),
+        (WHO, "You run Quill on nine old servers.", True),
+        ("", "X.", True),
+    ],
+)
+def test_what_repeats_the_readers_own_words_is_no_claim(context: str, said: str, is_claim: bool) -> None:
+    verifier = Verifier([passage("1", PORTS)], "en", equal_weights, context=context)
+    (sentence,) = split(said)
+    found = verifier.check(sentence, ())
+    assert (found.is_claim, found.citations, found.is_unsupported) == (is_claim, (), is_claim)
+    assert verifier.to_result([]).claim_count == int(is_claim)
+    # Nor is one whose citation a second vote takes away.
+    if not context:
+        return
+    again = Verifier([passage("1", said)], "en", equal_weights, context=context)
+    found = again.check(sentence, ("1",))
+    assert (found.citations, found.dropped) == (("1",), 0)
+    again.reject(found)
+    assert (found.check, found.dropped) == ("unconfirmed" if is_claim else "none", 1)
+
+
+def test_a_sentence_is_told_with_all_that_was_found_of_it() -> None:
+    verifier = Verifier([passage("1", PORTS), passage("2", ALPHA)], "en", equal_weights)
+    told = []
+    for text, ids in ((PORTS, ("1", "2", "9")), (PORTS.replace("8080", "9090"), ("1",)), ("Good luck!", ())):
+        (sentence,) = split(text)
+        told.append(verifier.check(sentence, ids))
+    verdicts = [verifier.verdict(one) for one in told]
+    assert [one.as_json() | {"probability": None} for one in told] == [
+        {
+            "text": text, "claimed": claimed, "citations": citations, "check": check, "outcome": outcome,
+            "probability": None,
+        }
+        for text, claimed, citations, check, outcome in (
+            (PORTS, ("1", "2", "9"), ("1",), "confirmed", "supports"),
+            (PORTS.replace("8080", "9090"), ("1",), (), "unconfirmed", "contradicts"),
+            ("Good luck!", (), (), "none", None),
+        )
+    ]  # fmt: skip
+    assert [one.dropped for one in told] == [2, 1, 0]
+    sure, unsure, none = (one.probability for one in told)
+    assert sure is not None
+    assert unsure is not None
+    assert sure > 0.99
+    assert 0 < unsure < 0.5
+    assert none is None
+    assert [(v.outcome, v.is_claim, v.id, v.quote) for v in verdicts] == [
+        ("supports", True, "1", PORTS),
+        ("contradicts", True, "1", PORTS),
+        ("silent", False, None, ""),
+    ]
+    assert [v.probability for v in verdicts] == [sure, unsure, 0.0]
+    result = verifier.to_result([])
+    assert (result.dropped, result.unsupported_count, result.claim_count) == (3, 1, 2)
+    assert result.confidence == pytest.approx((sure + unsure) / 2)
+    assert (result.leaves_open, result.cited) == (False, False)
+
+
+def test_what_claims_nothing_counts_as_a_claim_if_a_source_holds_it() -> None:
+    for source, count in (("The port of the server is 8080.", 1), (ALPHA, 0)):
+        found = checked(Span("## The port of the server", ("1",)), sources=(source,))
+        assert ([c.is_claim for c in found.checks], found.claim_count, found.cited) == ([False], count, bool(count))
+        assert (found.confidence > 0.4) is bool(count)
+
+
+def test_a_result_without_a_claim_has_no_confidence() -> None:
+    assert Verifier([], "en", equal_weights).to_result([]).confidence == 0.0
+
+
 def test_a_sentence_over_several_spans_is_one_claim() -> None:
     spans = (Span("The cache "), Span("lives in ", ("1",)), Span("`.quill/cache`", ("1",)), Span(". "))
     found = checked(*spans, Span("A plugin gets ", ("2",)), Span("the page as JSON."))
@@ -442,10 +541,12 @@ def test_a_quote_stays_whole_with_its_citation_its_kind_and_its_mark() -> None:
     verified = verify(spans, [PASSAGE], "en", lambda _: {})
     assert verified.spans == (spans[0], replace(spans[1], check="confirmed"))
     assert (verified.confidence, verified.claim_count, verified.unsupported_count, verified.dropped) == (1.0, 1, 0, 0)
+    assert [one.is_claim for one in verified.checks] == [True]
 
 
-def test_a_mark_that_is_no_part_of_the_quote_is_dropped() -> None:
-    (span,) = verify((quote("They stop.", mark="They sing."),), [PASSAGE], "en", lambda _: {}).spans
+@pytest.mark.parametrize("mark", ["They sing.", None])
+def test_a_mark_that_is_no_part_of_the_quote_is_dropped(mark: str | None) -> None:
+    (span,) = verify((quote("They stop.", mark=mark),), [PASSAGE], "en", lambda _: {}).spans
     assert (span.kind, span.mark) == ("quote", None)
 
 

@@ -108,6 +108,17 @@ def test_settling_takes_no_more_than_was_set_aside(place: Open) -> None:
     assert limiter.spent_micros("docs") == 90
 
 
+def test_what_cost_nothing_is_given_back_whole(place: Open) -> None:
+    limiter = place()
+    reserved = limiter.reserve("docs", 90, 90, MIDNIGHT)
+    assert reserved
+    limiter.settle(reserved, 0)
+    assert limiter.spent_micros("docs") == 0
+    free = limiter.reserve("docs", 0, 0, MIDNIGHT)
+    assert free
+    assert (free.micros, free.spent, limiter.spent_micros("docs")) == (0, 0, 0)
+
+
 def test_each_account_has_its_own_money(place: Open) -> None:
     limiter = place()
     one, other = limiter.reserve("a#2026-11-21", 9, 10, MIDNIGHT), limiter.reserve("b#2026-11-21", 8, 10, MIDNIGHT)

@@ -42,6 +42,30 @@ def test_of_many_clients_those_that_asked_last_are_remembered() -> None:
     assert size(limiter) == 2 * 50
 
 
+def test_it_forgets_at_the_moment_at_which_something_is_over() -> None:
+    limiter, windows = MemoryLimiter(), [RateWindow(9, MINUTE)]
+    sizes = list[int]()
+    for now in (0, 119, 120):
+        limiter.admit("a", windows, MIDNIGHT + now)
+        sizes.append(size(limiter))
+    # A window is remembered for twice its length.
+    assert sizes == [2, 3, 3]
+    limiter.reserve("docs#1", 7, 10, MIDNIGHT)
+    limiter.reserve("docs#2", 1, 10, MIDNIGHT + ACCOUNT_SECONDS)
+    assert (limiter.spent_micros("docs#1"), limiter.spent_micros("docs#2")) == (0, 1)
+    assert 31 * DAY < ACCOUNT_SECONDS < 62 * DAY
+
+
+def test_each_new_token_removes_two_that_are_over() -> None:
+    limiter = MemoryLimiter()
+    for name in "abcd":
+        assert limiter.use_token(name, MIDNIGHT + 1, MIDNIGHT)
+    assert limiter.use_token("e", MIDNIGHT + 9, MIDNIGHT + 1)
+    assert limiter._tokens.keys() == {"c", "d", "e"}
+    assert limiter.use_token("f", MIDNIGHT + 9, MIDNIGHT + 0.5)
+    assert limiter._tokens.keys() == {"c", "d", "e", "f"}
+
+
 @pytest.fixture
 def hurry() -> Iterator[None]:
     """Threads change places so often that what has no lock falls apart."""

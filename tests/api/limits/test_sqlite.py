@@ -90,6 +90,48 @@ def test_a_row_is_not_old_before_its_time(limiter: SqliteLimiter) -> None:
     assert limiter.spent_micros("docs#1") == 7
 
 
+def test_a_row_is_old_at_the_moment_at_which_it_ends(path: Path, limiter: SqliteLimiter) -> None:
+    counts = list[int]()
+    for client, now in (("a", 0), ("b", 119), ("c", 120)):
+        assert limiter.admit(client, [RateWindow(9, MINUTE)], MIDNIGHT + now) is None
+        counts.append(rows(path)["requests"])
+    assert counts == [1, 2, 2]
+    for account, now in (("docs#1", 0), ("docs#2", ACCOUNT_SECONDS)):
+        assert limiter.reserve(account, 7, 10, MIDNIGHT + now)
+    assert (rows(path)["accounts"], rows(path)["reservations"]) == (1, 1)
+
+
+def test_a_write_removes_eight_old_rows(path: Path, limiter: SqliteLimiter) -> None:
+    for number in range(10):
+        assert limiter.use_token(f"{number}", MIDNIGHT + 1, MIDNIGHT)
+    assert limiter.use_token("new", MIDNIGHT + 9, MIDNIGHT + 1)
+    assert rows(path)["tokens"] == 3
+
+
+def test_a_reservation_alone_waits_for_the_disk(limiter: SqliteLimiter) -> None:
+    said = list[str]()
+    reserved = limiter.reserve("docs", 1, 9, MIDNIGHT)
+    assert reserved
+    assert limiter._db
+    limiter._db.set_trace_callback(said.append)
+    assert limiter.reserve("docs", 1, 9, MIDNIGHT)
+    limiter.settle(reserved, 1)
+    limiter.admit("a", WINDOWS, MIDNIGHT)
+    limiter.use_token("t", MIDNIGHT + 1, MIDNIGHT)
+    modes = [text.rpartition(" ")[2] for text in said if text.startswith("PRAGMA synchronous")]
+    assert modes == ["FULL", "NORMAL", "NORMAL", "NORMAL"]
+
+
+def test_the_threads_of_one_limiter_wait_for_each_other_and_are_told(path: Path) -> None:
+    limiter = SqliteLimiter(path, lock_timeout=0.05)
+    assert limiter.spent_micros("docs") == 0
+    with limiter._lock, pytest.raises(LimiterFault) as caught:
+        limiter.spent_micros("docs")
+    assert str(caught.value) == f"Others are writing to the counters in {path}: wait for them."
+    assert limiter.spent_micros("docs") == 0
+    limiter.close()
+
+
 def test_a_file_that_is_removed_meanwhile_is_made_anew(path: Path, limiter: SqliteLimiter) -> None:
     assert limiter.reserve("docs", 7, 10, MIDNIGHT)
     for file in path.parent.iterdir():

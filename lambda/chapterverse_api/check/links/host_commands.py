@@ -104,7 +104,7 @@ class Command:
         if word == "\\":
             self._continued = True
             return
-        for ticks in _TICKS.findall(word) if "`" in word else ():
+        for ticks in _TICKS.findall(word):
             self._ticks = 0 if self._ticks == len(ticks) else self._ticks or len(ticks)
         name = word.strip(_MARKS)
         commands = _ALL_COMMANDS if is_code else _COMMANDS

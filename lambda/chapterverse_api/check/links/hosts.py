@@ -183,7 +183,7 @@ class HostFilter:
         if any(_TOUCHES.match(word, start - 1) for start, _ in runs[1:]):
             runs, code = [(0, len(word))], "0"
         parts = ((part, code[start] == "1") for start, end in runs for part in word[start:end].split(" "))
-        return any(self._is_disguise(part, plain, is_code=is_code) for part, is_code in parts if part)
+        return any(self._is_disguise(part, plain, is_code=is_code) for part, is_code in parts)
 
     def _is_disguise(self, text: str, plain: Collection[str], *, is_code: bool) -> bool:
         readings = read_code(text, in_shell=self._command.is_open) if is_code else read_prose(text)
@@ -259,7 +259,8 @@ def _is_followed(match: re.Match[str], command: Command) -> bool:
         return False
     if match["number"] or match["slashes"] or match["user"] or _connects(match, command):
         return True
-    in_folder = match.string[match.start() - 1 : match.start()] == "/"
+    # "docs/evil.com/x", and not "://evil.com/x".
+    in_folder = match.string[: match.start()].endswith("/") and not match.string[: match.start()].endswith("//")
     return _LEADING_PATH.match(match["path"]) is not None and not (_is_line(match) or in_folder)
 
 

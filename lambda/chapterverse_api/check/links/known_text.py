@@ -34,7 +34,7 @@ class SiteText:
 
     def __init__(self, snapshot: Snapshot | None = None) -> None:
         self._snapshot = snapshot
-        self._searches = MAX_TEXT_SEARCHES if snapshot else 0
+        self._searches = MAX_TEXT_SEARCHES
 
     def search(self, text: str) -> Iterator[str]:
         """Yield the texts, headings and addresses of the sections that share the most words with a text."""

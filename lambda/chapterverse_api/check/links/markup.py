@@ -119,7 +119,7 @@ class MarkupFilter:
         text = self._text[self._at : end]
         if text:
             self._output.append(Piece(text, is_code))
-            self._line += text[: max(0, _MAX_OPEN_CHARS - len(self._line))]
+            self._line = (self._line + text)[:_MAX_OPEN_CHARS]
             self._last_character = text[-1]
             self._cut = False
         self._at = end
