@@ -33,28 +33,28 @@ LIMITS = {
 def table() -> str:
     """Return the rows of all settings, in the order of the manifests."""
     rows = (_row(setting) for extension in EXTENSIONS for setting in extension.settings)
-    return "".join(["| variable | default | what it does | extra |\n| --- | --- | --- | --- |\n", *rows])
+    return "".join(["| variable | default | what it does |\n| --- | --- | --- |\n", *rows])
 
 
 def _row(setting: Setting[Any]) -> str:
     default = int(setting.default) if isinstance(setting.default, bool) else setting.default
     shown = "" if default in ("", None) else _code(default)
-    return f"| {_code(setting.variable)} | {shown} | {_explain(setting)} | {_name_extras(setting)} |\n"
+    return f"| {_code(setting.variable)} | {shown} | {_explain(setting)} |\n"
 
 
 def _explain(setting: Setting[Any]) -> str:
     # Links of a manifest start at the folder of the docs.
     text = re.sub(r"\]\((?!#)", "](../", setting.help).replace("](../reference/", "](")
-    values = f" Values: {', '.join(map(_code, _forms(setting)))}." if any(_forms(setting)) else ""
+    values = f" Values: {', '.join(map(_show_value, _forms(setting)))}." if any(_forms(setting)) else ""
     secret = " A [secret](#secrets)." if setting.kind == "secret" else ""
     return text + values + secret + (f" 1 to {setting.most}." if setting.most else "")
 
 
-def _name_extras(setting: Setting[Any]) -> str:
-    """Return the extras that some values need: those of the rooms after which the values are named."""
+def _show_value(form: str) -> str:
+    """Return a value with the extra that it needs: that of the room after which it is named."""
     extras = {extension.name: extension.extra for extension in EXTENSIONS}
-    needed = ((form, extras.get(re.split(r"\W", form)[0])) for form in _forms(setting))
-    return ", ".join(f"{_code(extra)} for {_code(form)}" for form, extra in needed if extra)
+    extra = extras.get(re.split(r"\W", form)[0])
+    return _code(form) + (f" (extra {_code(extra)})" if extra else "")
 
 
 def _forms(setting: Setting[Any]) -> Iterator[str]:

@@ -254,11 +254,11 @@ EXTENSIONS = (
             ),
             Setting("persona", "", "File to index that tells the chat [how to speak](#persona); unset, `persona.md`."),
             *(
-                Setting(f"enable_{kind}", True, "As the option of [documents](#documents).", "switch")
+                Setting(f"enable_{kind}", True, "See [documents](#documents).", "switch")
                 for kind in ("persona", "faq", "memory")
             ),
             *(
-                Setting(f"{kind}_top_k", default, "As the option of [documents](#documents).", "count", most)
+                Setting(f"{kind}_top_k", default, "See [documents](#documents).", "count", most)
                 for kind, default, most in (("faq", 2, 10), ("memory", 3, 20))
             ),
         ),
@@ -327,11 +327,11 @@ EXTENSIONS = (
             Setting("records", "", "Where [conversations are kept](#records), if at all.", "secret"),
             Setting("records_days", "30", "Days for which a conversation is kept, 1 to 3650."),
             *(
-                Setting(f"enable_{kind}", True, "As the option of [documents](#documents).", "switch")
+                Setting(f"enable_{kind}", True, "See [documents](#documents).", "switch")
                 for kind in ("turn", "summary")
             ),
             *(
-                Setting(f"{kind}_top_k", default, "As the option of [documents](#documents).", "count", most)
+                Setting(f"{kind}_top_k", default, "See [documents](#documents).", "count", most)
                 for kind, default, most in (("turn", 4, 20), ("summary", 2, 10))
             ),
         ),
