@@ -261,10 +261,10 @@ SURVIVORS = {
     "a snippet": ("", "not-built-yet", "a package on PyPI"),
     "the same snippet elsewhere": ("project/architecture/", "not-built-yet", "a package on PyPI"),
     "a snippet from outside the docs": ("project/changelog/", None, "Keep a Changelog"),
-    "a generated signature": ("project/library/", "chapterverse.store.only_scope", "```python\nonly_scope("),
+    "a generated signature": ("project/service/", "chapterverse_api.make_candidate", "```python\nmake_candidate("),
     "a generated description": (
         "project/service/",
-        "chapterverse_api.app.create_app",
+        "chapterverse_api.create_app",
         "Return the application",
     ),
     "a page without a heading": ("project/license/", None, "Permission is hereby granted"),
