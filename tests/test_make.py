@@ -150,8 +150,12 @@ def test_the_tests_run_with_nothing_made_before_and_clean_removes_all(clone: Pat
     assert " passed" in make(clone, "test").stdout
     for task in ("test-rest", "test-all"):
         assert " passed" in make(clone, task).stdout
+    assert " passed" in make(clone, "quick").stdout
+    assert " passed" in make(clone, "room", "ROOM=work", PYTEST_ADDOPTS="tests/api/limits/test_proof_of_work.py").stdout
     make(clone, "lint")
+    make(clone, "types")
     make(clone, "format")
+    assert "one question, warm" in make(clone, "count").stdout
     assert git("status", "--porcelain", folder=clone) == before
     make(clone, "clean")
     assert git("status", "--porcelain", "--ignored", folder=clone) == before
