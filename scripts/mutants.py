@@ -41,8 +41,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LIBRARY, SERVICE = "plugin/chapterverse", "lambda/chapterverse_api"
 #: By target: the code, and the tests that may run on it.
 TARGETS = {
-    "check": (f"{SERVICE}/check/*.py", "api/check/test_[cfvw]*.py api/answer/test_second_votes.py"),
-    "links": (f"{SERVICE}/check/links/*.py", "api/check/test_address_filter*.py api/check/test_site_text.py"),
+    "check": (f"{SERVICE}/ext/check/*.py", "ext/check/test_[cfvw]*.py api/answer/test_second_votes.py"),
+    "links": (f"{SERVICE}/ext/check/links/*.py", "ext/check/test_address_filter*.py ext/check/test_site_text.py"),
     "plan": (
         f"{LIBRARY}/indexing/plan.py {LIBRARY}/indexing/apply.py",
         "indexing/test_[!cs]*.py enrichment/test_*.py ext/knowledge/test_[ad]*.py",

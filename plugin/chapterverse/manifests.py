@@ -301,6 +301,7 @@ EXTENSIONS = (
         ),
     ),
     Extension("embedders"),
+    Extension("check"),
     Extension(
         "models",
         parts={

@@ -13,11 +13,11 @@ from chapterverse.text.plain import escape_markdown
 from chapterverse_api import phrases
 from chapterverse_api.answer.segments import Segments, Votes, make_delta
 from chapterverse_api.answer.turn import Turn
-from chapterverse_api.check.links.known_text import SiteText
 from chapterverse_api.contract import Delta, ToolUse
 from chapterverse_api.draft.draft import Span, silence_error
 from chapterverse_api.draft.extractive import Extractive
 from chapterverse_api.draft.requests import GenerationRequest, ToolCall
+from chapterverse_api.ext.check.links.known_text import SiteText
 
 #: The name of what quotes a text that was looked up.
 _CURATED = "faq"

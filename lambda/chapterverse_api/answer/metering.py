@@ -31,7 +31,7 @@ from chapterverse_api.search.passages import MAX_FAQ_TOKENS, MAX_PASSAGES_TOKENS
 from chapterverse_api.search.rerankers import MAX_REQUEST_TEXTS, MAX_TEXT_BYTES
 
 if TYPE_CHECKING:
-    from chapterverse_api.check.checkers import CheckRequest
+    from chapterverse_api.draft.draft import CheckRequest
 
 #: Tokens around the texts of one request: roles, names of fields, marks. They are 200 bytes, one token each at most.
 _FRAME_TOKENS = 200

@@ -32,7 +32,7 @@ from chapterverse_api.search.rerankers import Reranker
 
 if TYPE_CHECKING:
     from chapterverse.reading.model import ReadingModel
-    from chapterverse_api.check.checkers import Checker
+    from chapterverse_api.draft.draft import Checker
 
 #: The parts that have a circuit breaker, by the names in `degraded` of the status.
 _PARTS = ("generator", "embedder", "reranker", "checker")

@@ -31,10 +31,10 @@ from chapterverse_api import phrases
 from chapterverse_api.answer.drafting import ShownDraft
 from chapterverse_api.answer.segments import make_delta, make_segment
 from chapterverse_api.answer.turn import Sources, Turn
-from chapterverse_api.check.results import VerifiedDraft
 from chapterverse_api.contract import AnswerStatus, ChatResponse, Delta, PartialReason, Segment, SourceChunk
 from chapterverse_api.conversation.detection import detect_follow_up
 from chapterverse_api.conversation.transcript import signed_question
+from chapterverse_api.ext.check.results import VerifiedDraft
 from chapterverse_api.search.passages import choose
 from chapterverse_api.search.ranking import SectionKey, section
 from chapterverse_api.search.results import Retrieval

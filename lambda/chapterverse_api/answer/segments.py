@@ -15,13 +15,13 @@ from typing import Protocol
 
 from chapterverse.extensions import load_part
 from chapterverse.text.sentences import Sentence
-from chapterverse_api.check.links.address_filter import AddressFilter
-from chapterverse_api.check.links.known_text import SiteText
-from chapterverse_api.check.results import CheckedSentence, IdfFunction, VerifiedDraft
-from chapterverse_api.check.verifier import Verifier
 from chapterverse_api.contract import Delta, Segment
 from chapterverse_api.draft.draft import Span, damage_error
 from chapterverse_api.draft.requests import GenerationRequest, Passage
+from chapterverse_api.ext.check.links.address_filter import AddressFilter
+from chapterverse_api.ext.check.links.known_text import SiteText
+from chapterverse_api.ext.check.results import CheckedSentence, IdfFunction, VerifiedDraft
+from chapterverse_api.ext.check.verifier import Verifier
 
 #: Segments that wait for the first one that is confirmed, at most.
 _MAX_WAITING_SEGMENTS = 3

@@ -14,9 +14,9 @@ from chapterverse.text.plain import plain
 from chapterverse_api import phrases
 from chapterverse_api.answer.search import find_sources, make_source, make_sources, nearest_place
 from chapterverse_api.answer.turn import Sources, Turn
-from chapterverse_api.check.links.address_filter import AddressFilter
 from chapterverse_api.contract import Nearest
 from chapterverse_api.draft.requests import Passage
+from chapterverse_api.ext.check.links.address_filter import AddressFilter
 from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.search.site_search import find_closest_chunk

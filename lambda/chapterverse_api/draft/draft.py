@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from chapterverse.errors import AnswerWithheld, ProviderError
-from chapterverse_api.draft.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.draft.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall, Usage
 
 #: What a quote leaves out between two blocks, or before its first sentence or line; begins each line that states it.
 OMISSION = "…"
@@ -78,6 +79,48 @@ class Writer(Protocol):
 
         Raises:
             ProviderError: as above.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRequest:
+    """A sentence of an answer and its cited source.
+
+    Attributes:
+        document: headings and text of the cited sections.
+        claim: the sentence, without marks of sources.
+        question: the question that the answer is for, at most 1,000 characters; may be empty.
+        deadline: when the vote must be there.
+        usage: filled in by the checker, as far as its service reports it.
+    """
+
+    document: str
+    claim: str
+    question: str
+    deadline: Deadline = field(default_factory=Deadline)
+    usage: Usage = field(default_factory=Usage, compare=False)
+
+    @property
+    def characters(self) -> int:
+        return len(self.document) + len(self.claim) + len(self.question)
+
+
+class Checker(Protocol):
+    """A model that votes a second time on a claim which the words leave undecided. Safe to share between threads.
+
+    A vote can only take a citation away, so a page that persuades a checker gains nothing.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def supports(self, request: CheckRequest) -> bool:
+        """Return whether the document supports the claim.
+
+        Raises:
+            ProviderError: the model could not be reached in time, refused, or answered with something that is no
+                verdict.
         """
         ...
 

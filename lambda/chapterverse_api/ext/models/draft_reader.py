@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from chapterverse.text.sentences import Sentence, SentenceReader, strip_marks
 from chapterverse_api.answer.segments import DraftSentence, QuoteReader
-from chapterverse_api.check.links.known_text import SiteText
-from chapterverse_api.check.verifier import CitedRanges
 from chapterverse_api.draft.draft import Span, silence_error, strip_controls
 from chapterverse_api.draft.requests import Passage
+from chapterverse_api.ext.check.links.known_text import SiteText
+from chapterverse_api.ext.check.verifier import CitedRanges
 from chapterverse_api.ext.models.citation_marks import CitationMarks
 from chapterverse_api.ext.models.reasoning import (
     ReasoningFilter,

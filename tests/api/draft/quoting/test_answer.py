@@ -14,7 +14,6 @@ from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
 from chapterverse.text import lexical
 from chapterverse_api import phrases
-from chapterverse_api.check.verifier import is_verbatim
 from chapterverse_api.draft.draft import Draft
 from chapterverse_api.draft.extractive import MAX_ANSWER_WORDS, MAX_QUOTED_SECTIONS, Extractive
 from chapterverse_api.draft.prompts import REFUSAL
@@ -26,6 +25,7 @@ from chapterverse_api.draft.quoting.quote import (
     MAX_WHOLE_WORDS,
 )
 from chapterverse_api.draft.requests import GenerationRequest, Passage, Subsection
+from chapterverse_api.ext.check.verifier import is_verbatim
 from chapterverse_api.ext.evaluation.quoting import cut_in_silence
 
 URL = "https://docs.example/guide/#part"

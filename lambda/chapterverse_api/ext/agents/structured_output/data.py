@@ -16,17 +16,17 @@ from chapterverse_api.answer.resources import Resources
 from chapterverse_api.answer.response import make_answer, make_refusal
 from chapterverse_api.answer.segments import make_delta
 from chapterverse_api.answer.turn import Sources, Turn
-from chapterverse_api.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
-from chapterverse_api.check.links.address_filter import AddressFilter
-from chapterverse_api.check.links.known_text import SiteText
-from chapterverse_api.check.results import IdfFunction, VerifiedDraft
-from chapterverse_api.check.verdict import is_verbatim_in, judge, load_model, most_similar
 from chapterverse_api.contract import ChatResponse, Delta
 from chapterverse_api.draft.draft import Check, Span, Writer
 from chapterverse_api.draft.prompts import conversation, new_nonce
 from chapterverse_api.draft.requests import ModelRequest, Passage, ResponseSchema
 from chapterverse_api.ext.agents.data_prompt import data_instructions
 from chapterverse_api.ext.agents.structured_output.schema import problem, read_schema
+from chapterverse_api.ext.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
+from chapterverse_api.ext.check.links.address_filter import AddressFilter
+from chapterverse_api.ext.check.links.known_text import SiteText
+from chapterverse_api.ext.check.results import IdfFunction, VerifiedDraft
+from chapterverse_api.ext.check.verdict import is_verbatim_in, judge, load_model, most_similar
 
 #: Values of one answer, each of which is checked, and how deep they may be nested.
 MAX_LEAVES, _MAX_LEVELS = 200, 32

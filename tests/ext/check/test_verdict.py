@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-from api.check.passages import equal_weights, passage
-from chapterverse_api.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
-from chapterverse_api.check.results import VerifiedDraft
-from chapterverse_api.check.verdict import judge, load_model
-from chapterverse_api.check.verifier import verify
 from chapterverse_api.draft.draft import Span
+from chapterverse_api.ext.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
+from chapterverse_api.ext.check.results import VerifiedDraft
+from chapterverse_api.ext.check.verdict import judge, load_model
+from chapterverse_api.ext.check.verifier import verify
+from ext.check.passages import equal_weights, passage
 
 PATH = ("Quill", "Caching")
 CACHE = (

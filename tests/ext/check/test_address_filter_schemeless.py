@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.text.sentences import split
-from chapterverse_api.check.links.address_filter import AddressFilter
 from chapterverse_api.draft.requests import Passage
+from chapterverse_api.ext.check.links.address_filter import AddressFilter
 from growth import assert_linear
 
 URL = "https://quill.example.com/docs/"

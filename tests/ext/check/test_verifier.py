@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.check.passages import equal_weights, passage
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.calibration.evidence import Synonym
 from chapterverse.text import lexical
 from chapterverse.text.sentences import split
 from chapterverse_api.answer.segments import Segments
-from chapterverse_api.check.results import VerifiedDraft
-from chapterverse_api.check.verifier import Verifier, is_verbatim, sentences_with_ids, verify
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import GenerationRequest
+from chapterverse_api.ext.check.results import VerifiedDraft
+from chapterverse_api.ext.check.verifier import Verifier, is_verbatim, sentences_with_ids, verify
+from ext.check.passages import equal_weights, passage
 from growth import assert_linear
 
 ALPHA = "Alpha beta gamma delta."

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from api.check.passages import equal_weights, passage
-from chapterverse_api.check.results import VerifiedDraft
-from chapterverse_api.check.verifier import verify
 from chapterverse_api.draft.draft import Span
+from chapterverse_api.ext.check.results import VerifiedDraft
+from chapterverse_api.ext.check.verifier import verify
+from ext.check.passages import equal_weights, passage
 
 
 def checked(said: str, source: str, *cited: str) -> VerifiedDraft:

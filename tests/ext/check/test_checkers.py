@@ -12,8 +12,8 @@ import pytest
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
-from chapterverse_api.check.checkers import Checker, CheckRequest
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.draft.draft import Checker, CheckRequest
 from chapterverse_api.ext.openai.checker import INSTRUCTIONS
 from embedding.providers import aws_environment
 from fakes.bedrock_server import BedrockServer

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from api.check.passages import equal_weights, passage
 from chapterverse.text import lexical
-from chapterverse_api.check.analyzed_text import AnalyzedSentence
-from chapterverse_api.check.claims import is_claim
-from chapterverse_api.check.results import VerifiedDraft
-from chapterverse_api.check.verifier import verify
 from chapterverse_api.draft.draft import Span
+from chapterverse_api.ext.check.analyzed_text import AnalyzedSentence
+from chapterverse_api.ext.check.claims import is_claim
+from chapterverse_api.ext.check.results import VerifiedDraft
+from chapterverse_api.ext.check.verifier import verify
+from ext.check.passages import equal_weights, passage
 from growth import assert_linear
 
 PAGES = {

@@ -16,8 +16,8 @@ clearly supports it. Otherwise it is shown without one, and counted as unsupport
     VerifiedDraft     the results of a whole draft (`verify`)
     SourceVerdict     of all passages on one sentence that cites none (`Verifier.verdict`)
 
-If the words alone leave a sentence undecided, a model may have a second vote (`checkers`). It can drop a citation and
-never add one.
+If the words alone leave a sentence undecided, a model may have a second vote (`draft.draft.Checker`). It can drop a
+citation and never add one.
 
 The confidence of an answer is the mean probability, over its claims, that the cited passages say the same. It is
 calibrated on labelled answers of a language model (`site_example/docs/how-it-works/answers.md`).

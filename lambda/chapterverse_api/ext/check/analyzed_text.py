@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from chapterverse.text import lexical
 from chapterverse.text.sentences import split, strip_marks
-from chapterverse_api.check import cues
-from chapterverse_api.check.cues import LiteralMatch, find_literals, words_to_digits
 from chapterverse_api.draft.requests import Passage
+from chapterverse_api.ext.check import cues
+from chapterverse_api.ext.check.cues import LiteralMatch, find_literals, words_to_digits
 
 #: Words of a text that are read. No honest sentence has more, and further words count as missing.
 _MAX_READ_WORDS = 400

@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple
 
-from chapterverse_api.check.links.host_commands import Command
-from chapterverse_api.check.links.host_names import (
+from chapterverse_api.ext.check.links.host_commands import Command
+from chapterverse_api.ext.check.links.host_names import (
     FILES,
     LETTERS,
     SCHEMES,
@@ -29,8 +29,8 @@ from chapterverse_api.check.links.host_names import (
     read_prose,
     strip_invisible,
 )
-from chapterverse_api.check.links.known_text import CLOSING, WIDE, KnownText
-from chapterverse_api.check.links.markup import Piece
+from chapterverse_api.ext.check.links.known_text import CLOSING, WIDE, KnownText
+from chapterverse_api.ext.check.links.markup import Piece
 
 # A shell reads two lines as one behind a backslash.
 _NARROW = rf"(?:[^\s{WIDE}]|(?<=\\)\n(?=\S))+"

@@ -14,14 +14,14 @@ import pytest
 from markdown_it import MarkdownIt
 
 from api import quill
-from api.check.passages import equal_weights
 from api.liar import HOSTS, Liar
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.settings import Settings
 from chapterverse_api.answer.segments import Segments
-from chapterverse_api.check.results import VerifiedDraft
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import GenerationRequest, Passage
+from chapterverse_api.ext.check.results import VerifiedDraft
+from ext.check.passages import equal_weights
 
 QUESTIONS = (
     "How do I clear the cache?", "Where does the cache live?", "How do I install Quill?", "How do I build from source?",

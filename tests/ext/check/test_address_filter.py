@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from chapterverse.text.plain import escape_markdown
 from chapterverse.text.sentences import split
-from chapterverse_api.check.links.address_filter import AddressFilter
 from chapterverse_api.draft.requests import Passage, Subsection
+from chapterverse_api.ext.check.links.address_filter import AddressFilter
 from growth import assert_linear
 
 URL = "https://quill.example.com/docs/"

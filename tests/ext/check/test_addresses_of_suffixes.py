@@ -15,15 +15,15 @@ import httpx
 import pytest
 
 from api import quill
-from api.check.spellings import spellings, survives
 from api.mcp.calls import headers, modern
 from api.scripted import Client
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
-from chapterverse_api.check.links.address_filter import AddressFilter
-from chapterverse_api.check.links.host_names import TOP_LEVEL
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import GenerationRequest
+from chapterverse_api.ext.check.links.address_filter import AddressFilter
+from chapterverse_api.ext.check.links.host_names import TOP_LEVEL
+from ext.check.spellings import spellings, survives
 
 sys.path.append(str(Path(__file__).parents[3] / "scripts"))
 from top_level_domains import TARGET, rows, suffixes

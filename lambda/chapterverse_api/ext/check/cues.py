@@ -29,7 +29,7 @@ _LOOKALIKES = str.maketrans(
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 # All are bounded, for a text may be one endless word.
 _CODE = re.compile(r"(`{1,3})([^`\n]{1,200})\1")
-_WORDS = load_json("chapterverse_api.check", "literals.json")
+_WORDS = load_json("chapterverse_api.ext.check", "literals.json")
 #: The unit that each of its forms names; numbers with different units are different.
 _UNITS = {form: unit for unit, forms in _WORDS["units"].items() for form in forms.split()}
 # Of "2-day" alone the number ends before the hyphen: "2-way" is a name.
@@ -119,7 +119,7 @@ def opposites() -> dict[str, frozenset[str]]:
 
 @cache
 def _words() -> Any:
-    return load_json("chapterverse_api.check", "cues.json")
+    return load_json("chapterverse_api.ext.check", "cues.json")
 
 
 class LiteralMatch(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse_api.check.cues import cell_value, find_literals, fold_lookalikes, read_row, words_to_digits
+from chapterverse_api.ext.check.cues import cell_value, find_literals, fold_lookalikes, read_row, words_to_digits
 
 
 def numbers(text: str, language: str = "en") -> list[tuple[str, str]]:

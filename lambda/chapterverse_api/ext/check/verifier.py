@@ -11,18 +11,18 @@ from itertools import groupby
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.text import lexical
 from chapterverse.text.sentences import Sentence, SentenceReader, split
-from chapterverse_api.check.analyzed_text import (
+from chapterverse_api.draft.draft import OMISSION, Draft, Span
+from chapterverse_api.draft.requests import Passage
+from chapterverse_api.ext.check.analyzed_text import (
     FENCE_MARKS,
     SHARED_PREFIX_CHARS,
     AnalyzedPassage,
     AnalyzedSentence,
     holds,
 )
-from chapterverse_api.check.claims import is_claim, leaves_open, says_nothing
-from chapterverse_api.check.results import CheckedSentence, IdfFunction, SourceVerdict, VerifiedDraft
-from chapterverse_api.check.verdict import SupportModel, Verdict, judge, load_model, most_similar
-from chapterverse_api.draft.draft import OMISSION, Draft, Span
-from chapterverse_api.draft.requests import Passage
+from chapterverse_api.ext.check.claims import is_claim, leaves_open, says_nothing
+from chapterverse_api.ext.check.results import CheckedSentence, IdfFunction, SourceVerdict, VerifiedDraft
+from chapterverse_api.ext.check.verdict import SupportModel, Verdict, judge, load_model, most_similar
 
 #: The share of a sentence's words, by rarity, that may repeat words of the question that no source holds; set by hand.
 #: Of 1,270 true claims the highest was .15.

@@ -14,8 +14,8 @@ from collections.abc import Set as AbstractSet
 from difflib import SequenceMatcher
 from itertools import groupby
 
-from chapterverse_api.check import cues
-from chapterverse_api.check.analyzed_text import (
+from chapterverse_api.ext.check import cues
+from chapterverse_api.ext.check.analyzed_text import (
     SHARED_PREFIX_CHARS,
     AlignedClause,
     Alignment,
@@ -25,7 +25,7 @@ from chapterverse_api.check.analyzed_text import (
     Excerpt,
     holds,
 )
-from chapterverse_api.check.cues import LiteralMatch
+from chapterverse_api.ext.check.cues import LiteralMatch
 
 #: The features of the model. The verdict uses `contradictions`, `missing_names` and `missing_run` besides.
 FEATURES = (

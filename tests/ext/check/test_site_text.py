@@ -13,9 +13,9 @@ from chapterverse.errors import IndexUnavailable
 from chapterverse.model import Chunk, SparseVector
 from chapterverse.store import Hit, Snapshot, open_store
 from chapterverse.text.sentences import split
-from chapterverse_api.check.links.address_filter import AddressFilter
-from chapterverse_api.check.links.known_text import MAX_TEXT_SEARCHES, SiteText
 from chapterverse_api.draft.requests import Passage
+from chapterverse_api.ext.check.links.address_filter import AddressFilter
+from chapterverse_api.ext.check.links.known_text import MAX_TEXT_SEARCHES, SiteText
 from fakes.instead import instead
 
 DOCS = Path(__file__).parents[3] / "site_example" / "docs"

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from chapterverse_api.check.links.known_text import KnownText
+from chapterverse_api.ext.check.links.known_text import KnownText
 
 #: Characters after which a bracket or a tag that is still open counts as text.
 _MAX_OPEN_CHARS = 600

@@ -15,7 +15,7 @@ from typing import Any
 
 from chapterverse.text import lexical
 from chapterverse.text.json_text import load_json
-from chapterverse_api.check.analyzed_text import AnalyzedSentence
+from chapterverse_api.ext.check.analyzed_text import AnalyzedSentence
 
 #: Words of the longest heading that is a title, and of the longest announcement that need not look like one.
 _MAX_TITLE_WORDS, _MAX_BRIEF_WORDS = 8, 6
@@ -28,7 +28,7 @@ _MAX_FILLER_WORDS = 6
 #: Characters at a sentence's end in which a tag question is looked for.
 _MAX_TAG_CHARS = 40
 
-_FORMS: Mapping[str, Mapping[str, Any]] = load_json("chapterverse_api.check", "claims.json")
+_FORMS: Mapping[str, Mapping[str, Any]] = load_json("chapterverse_api.ext.check", "claims.json")
 
 
 def _any(name: str) -> str:

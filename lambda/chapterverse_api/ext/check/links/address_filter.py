@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from chapterverse.text.plain import escape_markdown
-from chapterverse_api.check.links.hosts import HostFilter
-from chapterverse_api.check.links.known_text import KnownText, SiteText
-from chapterverse_api.check.links.markup import MarkupFilter
 from chapterverse_api.draft.draft import strip_controls
 from chapterverse_api.draft.requests import Passage
+from chapterverse_api.ext.check.links.hosts import HostFilter
+from chapterverse_api.ext.check.links.known_text import KnownText, SiteText
+from chapterverse_api.ext.check.links.markup import MarkupFilter
 
 
 class AddressFilter:

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from api.check.passages import equal_weights, passage
-from chapterverse_api.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
-from chapterverse_api.check.verdict import (
+from chapterverse_api.draft.draft import Span
+from chapterverse_api.ext.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
+from chapterverse_api.ext.check.verdict import (
     SupportModel,
     Verdict,
     is_ruled_out,
@@ -17,8 +17,8 @@ from chapterverse_api.check.verdict import (
     load_model,
     most_similar,
 )
-from chapterverse_api.check.verifier import verify
-from chapterverse_api.draft.draft import Span
+from chapterverse_api.ext.check.verifier import verify
+from ext.check.passages import equal_weights, passage
 
 SOURCE = "A build reads the cache before it renders a page."
 SAID = "Before it renders a page, a build reads the cache."

@@ -13,10 +13,10 @@ from random import Random
 
 import pytest
 
-from api.check import mutations
-from api.check.mutations import Case, Weights
-from chapterverse_api.check.verifier import verify
 from chapterverse_api.draft.draft import Span
+from chapterverse_api.ext.check.verifier import verify
+from ext.check import mutations
+from ext.check.mutations import Case, Weights
 
 CASES = mutations.load()
 REPORTED = CASES[1::2]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from api.check.passages import passage
-from chapterverse_api.check.analyzed_text import AnalyzedPassage, AnalyzedSentence, AnalyzedText
-from chapterverse_api.check.features import measure_support
+from chapterverse_api.ext.check.analyzed_text import AnalyzedPassage, AnalyzedSentence, AnalyzedText
+from chapterverse_api.ext.check.features import measure_support
+from ext.check.passages import passage
 
 BUILD = "A build reads the cache before it renders a page."
 EVERY = "Every build reads the cache before it renders a page."

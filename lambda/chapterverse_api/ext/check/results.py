@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from chapterverse_api.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
-from chapterverse_api.check.verdict import Outcome
 from chapterverse_api.draft.draft import Check, Draft
+from chapterverse_api.ext.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
+from chapterverse_api.ext.check.verdict import Outcome
 
 #: Returns the idf of each term of a text in this index; a term that is not in the result counts 1.
 IdfFunction: TypeAlias = Callable[[str], Mapping[int, float]]

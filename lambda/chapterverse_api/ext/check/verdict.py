@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from chapterverse.calibration import logistic
 from chapterverse.text.json_text import load_json
-from chapterverse_api.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
-from chapterverse_api.check.features import measure_support
+from chapterverse_api.ext.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
+from chapterverse_api.ext.check.features import measure_support
 
 Outcome: TypeAlias = Literal["supports", "contradicts", "silent"]
 
@@ -99,7 +99,7 @@ class SupportModel:
 @cache
 def load_model() -> SupportModel:
     """Return the model that comes with the service."""
-    return SupportModel.from_json(load_json("chapterverse_api.check", "weights.json"))
+    return SupportModel.from_json(load_json("chapterverse_api.ext.check", "weights.json"))
 
 
 class Verdict(NamedTuple):
