@@ -301,14 +301,17 @@ EXTENSIONS = (
         ),
     ),
     Extension("embedders"),
-    Extension("check"),
+    Extension(
+        "check",
+        parts={"without_foreign": "chapterverse_api.ext.check.links.address_filter:without_foreign"},
+    ),
     Extension(
         "models",
         parts={
-            "draft_reader": "chapterverse_api.ext.models.draft_reader:DraftReader",
+            "write_draft": "chapterverse_api.ext.models.drafting:write_draft",
+            "check_quotes": "chapterverse_api.ext.models.drafting:check_quotes",
             "without_waste": "chapterverse_api.ext.models.prompt_room:without_waste",
             "fill_room": "chapterverse_api.ext.models.prompt_room:fill_room",
-            "second_votes": "chapterverse_api.ext.models.second_votes:SecondVotes",
             "rewrite": "chapterverse_api.ext.models.rewriting:rewrite",
             "tool_rounds": "chapterverse_api.ext.models.tool_rounds:TurnRounds",
         },

@@ -21,8 +21,8 @@ from chapterverse_api.budget.daily_budget import BudgetSpent, TurnBudget
 from chapterverse_api.contract import ChatQuery, ChatResponse, Events, Mode, Nearest, SearchedAs, SourceChunk, ToolUse
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.draft.draft import ShownDraft
 from chapterverse_api.draft.requests import GenerationRequest, TurnTools
-from chapterverse_api.ext.check.results import VerifiedDraft
 from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.search.lookups import LookupResult
@@ -136,7 +136,7 @@ class Turn:
         progress: the question's states.
         stages: seconds that each part took.
         sources: those of the documentation, and then also what tools found.
-        verified: the draft that was shown; None if no sentence was checked, as in a refusal for want of evidence.
+        draft: what was shown; None if nothing was drafted, as in a refusal for want of evidence.
     """
 
     query: ChatQuery
@@ -152,7 +152,7 @@ class Turn:
     started: float
     stages: dict[str, float] = field(default_factory=dict)
     sources: Sources = field(init=False)
-    verified: VerifiedDraft | None = None
+    draft: ShownDraft | None = None
 
     @classmethod
     def open(

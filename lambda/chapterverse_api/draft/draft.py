@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from chapterverse.errors import AnswerWithheld, ProviderError
+from chapterverse_api.contract import Delta, Segment
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall, Usage
 
@@ -41,6 +42,53 @@ class Span:
 
 
 Draft = tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDraft:
+    """A draft, as far as the reader has it, with the citations that hold.
+
+    Attributes:
+        generator: name of the one that wrote it.
+        failure: sentences about what did not work as configured; None if all did.
+        quoted: whether it consists of quotes, without a model's words.
+        not_in_docs: whether it ends with the statement that the sources hold no answer.
+        confidence: the probability, 0 to 1, that the sources say its claims; a quote says what its source says.
+        partial_reason: why it answers only in part; None if it doesn't.
+        dropped: how many citations of its generator do not hold.
+        checks: the results for its sentences; empty for quotes, which need no check.
+    """
+
+    spans: Draft
+    generator: str
+    failure: str | None = None
+    quoted: bool = False
+    not_in_docs: bool = False
+    confidence: float = 1.0
+    partial_reason: Literal["cut", "left_open", "unconfirmed"] | None = None
+    dropped: int = 0
+    checks: Sequence[SentenceCheck] = ()
+
+    @property
+    def citations(self) -> tuple[str, ...]:
+        """The ids of the sources that are cited, in order."""
+        return tuple(dict.fromkeys(i for span in self.spans for i in span.citations))
+
+
+class SentenceCheck(Protocol):
+    """The result of the check for one sentence."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as a trace prints it."""
+        ...
+
+
+def make_segment(span: Span) -> Segment:
+    return Segment(text=span.text, citations=list(span.citations), kind=span.kind, check=span.check, mark=span.mark)
+
+
+def make_delta(span: Span) -> Delta:
+    return Delta(**make_segment(span).model_dump())
 
 
 class AnswerGenerator(Protocol):

@@ -17,10 +17,10 @@ from api import quill
 from api.liar import HOSTS, Liar
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.settings import Settings
-from chapterverse_api.answer.segments import Segments
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import GenerationRequest, Passage
 from chapterverse_api.ext.check.results import VerifiedDraft
+from chapterverse_api.ext.models.segments import Segments
 from ext.check.passages import equal_weights
 
 QUESTIONS = (

@@ -12,11 +12,11 @@ from chapterverse.calibration import WeightedQuestion
 from chapterverse.calibration.evidence import Synonym
 from chapterverse.text import lexical
 from chapterverse.text.sentences import split
-from chapterverse_api.answer.segments import Segments
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import GenerationRequest
 from chapterverse_api.ext.check.results import VerifiedDraft
 from chapterverse_api.ext.check.verifier import Verifier, is_verbatim, sentences_with_ids, verify
+from chapterverse_api.ext.models.segments import Segments
 from ext.check.passages import equal_weights, passage
 from growth import assert_linear
 

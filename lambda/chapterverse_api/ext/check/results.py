@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from chapterverse_api.draft.draft import Check, Draft
+from chapterverse_api.draft.draft import Check, Draft, Span
 from chapterverse_api.ext.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
 from chapterverse_api.ext.check.verdict import Outcome
 
@@ -63,6 +63,13 @@ class CheckedSentence:
     needs_second_vote: bool = False
     is_damaged: bool = False
     contradicting_source: AnalyzedPassage | None = field(default=None, compare=False)
+
+    @classmethod
+    def of_quote(cls, span: Span) -> CheckedSentence:
+        """Return the result for a quote that stands verbatim in its source."""
+        return cls(
+            span.text, span.citations, span.citations, is_claim=True, outcome="supports", support_probability=1.0
+        )
 
     @property
     def is_unsupported(self) -> bool:

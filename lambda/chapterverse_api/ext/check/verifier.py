@@ -155,10 +155,7 @@ class Verifier:
     def check_quote(self, span: Span) -> Iterator[Span]:
         """Yield a quote with the citations that hold: whole if the passage that it cites holds it verbatim."""
         if is_verbatim(span, self._passages):
-            ids = span.citations
-            self._checked.append(
-                CheckedSentence(span.text, ids, ids, is_claim=True, outcome="supports", support_probability=1.0)
-            )
+            self._checked.append(CheckedSentence.of_quote(span))
             yield replace(span, check="confirmed", mark=span.mark if (span.mark or "") in span.text else None)
             return
         for sentence in split(span.text):

@@ -14,10 +14,9 @@ from chapterverse.text import lexical
 from chapterverse.text.json_text import INTEGERS, parse_json, unfence
 from chapterverse_api.answer.resources import Resources
 from chapterverse_api.answer.response import make_answer, make_refusal
-from chapterverse_api.answer.segments import make_delta
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.contract import ChatResponse, Delta
-from chapterverse_api.draft.draft import Check, Span, Writer
+from chapterverse_api.draft.draft import Check, ShownDraft, Span, Writer, make_delta
 from chapterverse_api.draft.prompts import conversation, new_nonce
 from chapterverse_api.draft.requests import ModelRequest, Passage, ResponseSchema
 from chapterverse_api.ext.agents.data_prompt import data_instructions
@@ -195,13 +194,15 @@ class SchemaAnswer:
         except ProviderError as error:
             turn.log_failure("generator", error)
             return None
+        name = turn.models.generator.name
         verified, cited = _verify(data, turn.sources)
-        degraded, name = turn.explain_degradation(), turn.models.generator.name
+        draft = ShownDraft(verified.spans, name, confidence=verified.confidence, partial_reason=verified.partial_reason)
+        degraded = turn.explain_degradation()
         turn.log("response_generated", generator=name, dropped_citations=verified.unsupported_count)
         if not verified.cited:
             return make_refusal(turn, degraded)
         yield from map(make_delta, verified.spans)
-        return make_answer(turn, verified, degraded, data=data, data_citations=mirror(data, cited))
+        return make_answer(turn, draft, degraded, data=data, data_citations=mirror(data, cited))
 
 
 def _verify(data: dict[str, Any], sources: Sources) -> tuple[VerifiedDraft, dict[Path, str]]:

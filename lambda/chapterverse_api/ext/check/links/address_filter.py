@@ -28,3 +28,8 @@ class AddressFilter:
         """Return the next sentence of the answer without foreign addresses."""
         self._known.sentence = sentence
         return self._hosts.filter(self._markup.filter(strip_controls(sentence)))
+
+
+def without_foreign(text: str, texts: Iterable[str]) -> str:
+    """Return a text without the addresses that no other text holds."""
+    return AddressFilter((), texts).without_foreign(text)

@@ -9,108 +9,20 @@ wait too, so that none overtakes another.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol
 
-from chapterverse.extensions import load_part
 from chapterverse.text.sentences import Sentence
-from chapterverse_api.contract import Delta, Segment
 from chapterverse_api.draft.draft import Span, damage_error
-from chapterverse_api.draft.requests import GenerationRequest, Passage
-from chapterverse_api.ext.check.links.address_filter import AddressFilter
+from chapterverse_api.draft.requests import GenerationRequest
 from chapterverse_api.ext.check.links.known_text import SiteText
 from chapterverse_api.ext.check.results import CheckedSentence, IdfFunction, VerifiedDraft
 from chapterverse_api.ext.check.verifier import Verifier
+from chapterverse_api.ext.models.draft_reader import DraftReader, DraftSentence
+from chapterverse_api.ext.models.second_votes import CheckerVote, SecondVotes, check_sentence
 
 #: Segments that wait for the first one that is confirmed, at most.
 _MAX_WAITING_SEGMENTS = 3
-
-
-@dataclass(frozen=True, slots=True)
-class DraftSentence:
-    """A sentence as it may be shown.
-
-    Attributes:
-        span: its text, with the ids that the model cites for it.
-        sentence: what is to be checked; None for a quote and for the service's own words, which come as they are.
-    """
-
-    span: Span
-    sentence: Sentence | None = None
-
-
-class QuoteReader:
-    """Reads quotes, each complete, and the word for a refusal. What a model writes has a reader of its own.
-
-    Attributes:
-        refused: the generator said that the passages hold no answer.
-        restarts: how often an end mark of reasoning came without a start mark. All that was read before it was
-            reasoning, and no part of the answer.
-        is_cut: a limit of length ended the draft.
-        is_open: the last sentence is a block of code without its end.
-        text: what was read of a model's text, without reasoning.
-    """
-
-    def __init__(self, passages: Sequence[Passage], site: SiteText | None = None) -> None:
-        self.links = AddressFilter(passages, site=site)
-        self.refused = self.is_cut = self.is_open = False
-        self.restarts, self.text = 0, ""
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the answer is complete, so that further text is ignored."""
-        return self.refused or self.is_cut
-
-    def read(self, span: Span) -> Iterator[DraftSentence]:
-        """Yield the sentences that this span completes. Raises as `Segments.read` does."""
-        self.refused = span.kind == "prose"
-        if not self.refused:
-            yield DraftSentence(replace(span, text=self.links.without_foreign(span.text)))
-
-    def end(self) -> Iterator[DraftSentence]:
-        """Yield the sentences that remain. Raises `ProviderError` if a model wrote nothing."""
-        yield from ()
-
-
-class Vote(Protocol):
-    """A second vote on a citation, which is on its way."""
-
-    @property
-    def is_over(self) -> bool:
-        """Whether `rejects` needs no waiting."""
-        ...
-
-    def rejects(self) -> bool:
-        """Wait for the vote. Return whether it is against the citations; False if it did not come in time."""
-        ...
-
-
-class Votes(Protocol):
-    """The second votes on one answer."""
-
-    def ask(self, document: str, claim: str) -> Vote | None:
-        """Request a vote on a claim, if there may be one more."""
-        ...
-
-    def close(self) -> None:
-        """Wait for the open votes, because their price is a part of the turn's."""
-        ...
-
-
-def check_sentence(
-    verifier: Verifier, sentence: Sentence, cited_ids: Sequence[str], votes: Votes | None
-) -> tuple[CheckedSentence, Vote | None]:
-    """Check one sentence of an answer or of a claim; return it with the open vote on its citations.
-
-    Args:
-        cited_ids: the ids that its author cites.
-        votes: as for `Segments`.
-    """
-    checked = verifier.check(sentence, cited_ids)
-    if votes is None or not checked.needs_second_vote:
-        return checked, None
-    return checked, votes.ask(verifier.document(checked), sentence.plain_text)
 
 
 @dataclass(slots=True)
@@ -119,7 +31,7 @@ class _QueuedSegment:
 
     span: Span
     sentence: CheckedSentence | None = None
-    vote: Vote | None = None
+    vote: CheckerVote | None = None
 
 
 class Segments:
@@ -127,9 +39,9 @@ class Segments:
 
     Args:
         site: the rest of the site, whose addresses may stand in the answer too.
+        first: the service's own words before the answer.
         votes: asks for second votes; None if the words decide.
         waits: whether all segments wait for the first one that is confirmed.
-        quotes: whether the draft is quotes, without a model's words.
 
     Attributes:
         shown_spans: the segments that the reader has.
@@ -143,19 +55,17 @@ class Segments:
         idf: IdfFunction,
         site: SiteText | None = None,
         *,
-        note: str = "",
-        votes: Votes | None = None,
+        first: Iterable[Span] = (),
+        votes: SecondVotes | None = None,
         waits: bool = False,
-        quotes: bool = False,
     ) -> None:
-        open_reader = QuoteReader if quotes else load_part("draft_reader")
-        self.draft_reader: QuoteReader = open_reader(request.passages, site)
+        self.draft_reader = DraftReader(request.passages, site)
         self.shown_spans: list[Span] = []
         self.restarted = False
         self._max_waiting = math.inf if waits else _MAX_WAITING_SEGMENTS
         self._request, self._idf, self._votes = request, idf, votes
         self._verifier = self._new_verifier()
-        self._queue = [_QueuedSegment(Span(note, kind="framing"))] if note else []
+        self._queue = [*map(_QueuedSegment, first)]
         self._restarts = 0
 
     def read(self, span: Span) -> Iterator[Span]:
@@ -259,11 +169,3 @@ class Segments:
 def _with_citations(span: Span, checked: CheckedSentence) -> Span:
     """Return a span with the citations that hold."""
     return replace(span, citations=checked.citations, check=checked.check)
-
-
-def make_segment(span: Span) -> Segment:
-    return Segment(text=span.text, citations=list(span.citations), kind=span.kind, check=span.check, mark=span.mark)
-
-
-def make_delta(span: Span) -> Delta:
-    return Delta(**make_segment(span).model_dump())
