@@ -10,7 +10,6 @@ from chapterverse.extensions import load_part
 from chapterverse.filters import version_of
 from chapterverse.settings import Settings
 from chapterverse_api.answer.event import KeptConversations
-from chapterverse_api.answer.metering import MAX_VOTES, usual_cost
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.resources import Resources, TurnModels
 from chapterverse_api.answer.turn import Turn
@@ -22,6 +21,7 @@ from chapterverse_api.contract import (
     ServiceStatus,
 )
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.ext.budget.metering import MAX_VOTES, usual_cost
 from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import search_progress
 from chapterverse_api.retrieval_contract import RetrievalResponse

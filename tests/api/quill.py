@@ -23,9 +23,9 @@ from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
 from chapterverse.text import lexical
 from chapterverse_api.answer.resources import Models, Resources
-from chapterverse_api.budget.daily_budget import DailyBudget
 from chapterverse_api.contract import AnswerEvent, ChatQuery, ChatResponse, Delta, Meta, ToolUse, dump
 from chapterverse_api.draft.draft import AnswerGenerator
+from chapterverse_api.ext.budget.daily_budget import DailyBudget
 from chapterverse_api.ext.evaluation.session import EvaluationSession
 from chapterverse_api.search.rerankers import Reranker as Ranks
 from chapterverse_api.service import Service

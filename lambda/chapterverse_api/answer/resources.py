@@ -16,15 +16,15 @@ from chapterverse.reading import open_reading_model
 from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
 from chapterverse_api.answer.event import KeptConversations, Listener
-from chapterverse_api.answer.metering import Metered
-from chapterverse_api.budget.daily_budget import BudgetLevel, DailyBudget, TurnBudget
-from chapterverse_api.budget.prices import FREE, Price, Prices, economy_generator_name
-from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.contract import IndexStatus, ServiceStatus
 from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.draft.draft import AnswerGenerator, Writer
 from chapterverse_api.draft.extractive import Extractive
 from chapterverse_api.draft.prompts import MAX_REASONING_TOKENS
+from chapterverse_api.ext.budget.circuit_breaker import CircuitBreaker
+from chapterverse_api.ext.budget.daily_budget import BudgetLevel, DailyBudget, TurnBudget
+from chapterverse_api.ext.budget.metering import Metered
+from chapterverse_api.ext.budget.prices import FREE, Price, Prices, economy_generator_name
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
 from chapterverse_api.records import parse_days

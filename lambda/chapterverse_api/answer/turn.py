@@ -17,12 +17,12 @@ from chapterverse.store import Snapshot
 from chapterverse_api import rejections
 from chapterverse_api.answer.event import AnswerGiven
 from chapterverse_api.answer.resources import Resources, TurnModels
-from chapterverse_api.budget.daily_budget import BudgetSpent, TurnBudget
 from chapterverse_api.check.results import VerifiedDraft
 from chapterverse_api.contract import ChatQuery, ChatResponse, Events, Mode, Nearest, SearchedAs, SourceChunk, ToolUse
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.requests import GenerationRequest, TurnTools
+from chapterverse_api.ext.budget.daily_budget import BudgetSpent, TurnBudget
 from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.search.lookups import LookupResult

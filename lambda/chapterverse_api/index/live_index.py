@@ -32,7 +32,7 @@ from chapterverse.errors import (
 from chapterverse.model import Head, Scope
 from chapterverse.store import CachingStore, GuardedStore, Snapshot, Store
 from chapterverse_api import rejections
-from chapterverse_api.circuit_breaker import CircuitBreaker
+from chapterverse_api.ext.budget.circuit_breaker import CircuitBreaker
 
 #: Seconds until a damaged or mismatched generation is fetched again, because fetching costs money.
 _REFETCH_SECONDS = 120.0

@@ -19,9 +19,9 @@ from chapterverse.settings import Settings
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.resources import Models, TurnModels
 from chapterverse_api.answer.turn import Turn
-from chapterverse_api.budget.daily_budget import DailyBudget, TurnBudget, UsualCost
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Message, RetrievalRequest
 from chapterverse_api.deadline import ClientDisconnected, Deadline
+from chapterverse_api.ext.budget.daily_budget import DailyBudget, TurnBudget, UsualCost
 from chapterverse_api.ext.evaluation.session import EvaluationSession
 from chapterverse_api.limits.memory import MemoryLimiter
 from chapterverse_api.service import Service

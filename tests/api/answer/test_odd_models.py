@@ -13,9 +13,9 @@ import pytest
 
 from api import quill
 from chapterverse.settings import Settings
-from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatResponse
+from chapterverse_api.ext.budget.circuit_breaker import FAILURE_THRESHOLD
 from fakes.loopback import Fault
 from fakes.odd_model import FORBIDDEN, ODDITIES, PIECES, TEXT, OddModel
 from fakes.openai_server import OpenAIServer, chunk

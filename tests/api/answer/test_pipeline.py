@@ -15,11 +15,11 @@ from api.quill import ask
 from chapterverse.errors import InputError, ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api import phrases
-from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta, SearchedAs, Segment
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import GenerationRequest
+from chapterverse_api.ext.budget.circuit_breaker import FAILURE_THRESHOLD
 from chapterverse_api.service import Service
 
 QUESTION = "How do I clear the cache?"

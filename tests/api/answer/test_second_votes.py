@@ -16,16 +16,16 @@ import pytest
 from api import quill
 from api.answer.test_pipeline import ScriptedGenerator
 from chapterverse.settings import Settings
-from chapterverse_api.answer.metering import MAX_VOTE_BYTES, MAX_VOTES, usual_cost
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.resources import TurnModels
 from chapterverse_api.answer.turn import Turn
-from chapterverse_api.budget.daily_budget import BudgetLevel, TurnBudget
-from chapterverse_api.budget.prices import Price, Prices
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Segment
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Span
+from chapterverse_api.ext.budget.daily_budget import BudgetLevel, TurnBudget
+from chapterverse_api.ext.budget.metering import MAX_VOTE_BYTES, MAX_VOTES, usual_cost
+from chapterverse_api.ext.budget.prices import Price, Prices
 from fakes.loopback import LONG, SOON, Fault, failing
 from fakes.openai_server import KEY, OpenAIServer
 from fakes.recorded_log import recorded_log

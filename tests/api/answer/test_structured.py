@@ -18,13 +18,13 @@ from chapterverse.settings import Settings
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.app import create_app
-from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Writer
 from chapterverse_api.draft.requests import ChatMessage, ModelRequest, ResponseSchema
 from chapterverse_api.ext.agents.structured_output.schema import read_schema
+from chapterverse_api.ext.budget.daily_budget import TurnBudget
 from fakes.bedrock_server import BedrockServer
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import CohereServer

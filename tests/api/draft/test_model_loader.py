@@ -16,9 +16,9 @@ from chapterverse import local_server as entry_points
 from chapterverse.errors import ModelLoading
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
-from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.ext.budget.circuit_breaker import FAILURE_THRESHOLD
 from chapterverse_api.ext.openai.model_loader import ModelLoader, open_loaders
 from fakes.loopback import LONG, SOON, Answer, Fault, Request
 from fakes.odd_model import ODDITIES, TEXT, OddModel

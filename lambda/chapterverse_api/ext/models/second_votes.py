@@ -10,9 +10,9 @@ from threading import Thread
 
 from chapterverse.errors import ProviderError
 from chapterverse.text.utf8 import utf8_length
-from chapterverse_api.answer.metering import MAX_VOTE_BYTES, MAX_VOTES
 from chapterverse_api.check.checkers import Checker, CheckRequest
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.ext.budget.metering import MAX_VOTE_BYTES, MAX_VOTES
 
 #: Seconds for one vote. Bespoke-MiniCheck takes about .2 on a graphics card.
 _VOTE_SECONDS = 3.0

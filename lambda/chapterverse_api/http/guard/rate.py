@@ -24,7 +24,7 @@ from starlette.types import Scope
 from chapterverse.errors import ConfigurationError
 from chapterverse.extensions import load_part, open_offer
 from chapterverse.settings import Settings
-from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen
+from chapterverse_api.ext.budget.circuit_breaker import CircuitBreaker, CircuitOpen
 from chapterverse_api.http.guard.origin import parse_ip
 from chapterverse_api.limits.protocols import Limiter, LimiterFault, RateWindow
 from chapterverse_api.observability import log

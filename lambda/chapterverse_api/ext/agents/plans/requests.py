@@ -14,11 +14,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from chapterverse.errors import InputError
-from chapterverse_api.answer.metering import usual_cost
 from chapterverse_api.answer.resources import Resources
 from chapterverse_api.answer.search import find_sources, log_sources
 from chapterverse_api.answer.turn import Turn
-from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.check.links.address_filter import AddressFilter
 from chapterverse_api.contract import SourceChunk, dump
 from chapterverse_api.conversation.transcript import Signer
@@ -27,6 +25,8 @@ from chapterverse_api.draft.requests import ToolCall, TurnTools
 from chapterverse_api.ext.agents.plans.contract import Plan, PlanRequest, PlanResponse, ToolOutcome
 from chapterverse_api.ext.agents.plans.draft import draft_plan
 from chapterverse_api.ext.agents.plans.machine import CallTool, Position, advance, begin
+from chapterverse_api.ext.budget.daily_budget import TurnBudget
+from chapterverse_api.ext.budget.metering import usual_cost
 from chapterverse_api.service import Service
 from chapterverse_api.validation import parse_request
 

@@ -9,7 +9,6 @@ from pydantic import Field
 from chapterverse.model import Head
 from chapterverse.store import Snapshot
 from chapterverse_api import rejections
-from chapterverse_api.answer.metering import usual_cost
 from chapterverse_api.answer.resources import TurnModels
 from chapterverse_api.contract import ChatQuery, QuestionText, RequestModel, ResponseModel
 from chapterverse_api.ext.agents.tools.sections import (
@@ -25,6 +24,7 @@ from chapterverse_api.ext.agents.tools.sections import (
     make_tool_query,
 )
 from chapterverse_api.ext.agents.tools.tool import ToolContext
+from chapterverse_api.ext.budget.metering import usual_cost
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability.query_state import search_progress
 from chapterverse_api.search.passages import choose

@@ -15,7 +15,6 @@ from chapterverse.errors import InputError, ProviderError
 from chapterverse.model import Head
 from chapterverse.text.sentences import Sentence, split
 from chapterverse_api import rejections
-from chapterverse_api.answer.metering import MAX_VOTES, usual_cost
 from chapterverse_api.answer.resources import TurnModels
 from chapterverse_api.answer.segments import check_sentence
 from chapterverse_api.check.results import SourceVerdict
@@ -25,6 +24,7 @@ from chapterverse_api.draft.requests import Passage
 from chapterverse_api.ext.agents.tools.search_docs import search_within_budget
 from chapterverse_api.ext.agents.tools.sections import LanguageArgument, Url, VersionArgument, make_tool_query
 from chapterverse_api.ext.agents.tools.tool import ToolContext
+from chapterverse_api.ext.budget.metering import MAX_VOTES, usual_cost
 from chapterverse_api.ext.models.citation_marks import CitationMarks
 from chapterverse_api.ext.models.second_votes import SecondVotes
 from chapterverse_api.index import addresses

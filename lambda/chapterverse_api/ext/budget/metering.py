@@ -15,9 +15,6 @@ from typing import TYPE_CHECKING, Any
 from chapterverse.embedding import Vector
 from chapterverse.model import EmbedderCard
 from chapterverse.text.utf8 import BILLED_TOKEN_BYTES, PROMPT_TOKEN_BYTES, utf8_length
-from chapterverse_api.budget.daily_budget import Bill, TurnBudget, UsualCost
-from chapterverse_api.budget.prices import Price, Prices, Use
-from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.draft import prompts
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import (
@@ -27,6 +24,9 @@ from chapterverse_api.draft.requests import (
     ResponseSchema,
     ToolCall,
 )
+from chapterverse_api.ext.budget.circuit_breaker import CircuitBreaker
+from chapterverse_api.ext.budget.daily_budget import Bill, TurnBudget, UsualCost
+from chapterverse_api.ext.budget.prices import Price, Prices, Use
 from chapterverse_api.search.passages import MAX_FAQ_TOKENS, MAX_PASSAGES_TOKENS
 from chapterverse_api.search.rerankers import MAX_REQUEST_TEXTS, MAX_TEXT_BYTES
 

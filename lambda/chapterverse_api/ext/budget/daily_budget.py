@@ -21,8 +21,8 @@ from typing import Literal
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
-from chapterverse_api.budget.prices import Price, Use
-from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen, NotAsked
+from chapterverse_api.ext.budget.circuit_breaker import CircuitBreaker, CircuitOpen, NotAsked
+from chapterverse_api.ext.budget.prices import Price, Use
 from chapterverse_api.limits.protocols import Limiter, LimiterFault, Reservation
 from chapterverse_api.observability import log, metrics
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from api.draft.drafts import make_request
-from chapterverse_api.answer.metering import Metered, usual_cost
-from chapterverse_api.budget.daily_budget import TurnBudget
-from chapterverse_api.budget.prices import Price, Prices
-from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import ChatMessage, GenerationRequest, ModelRequest, ToolSpec, Usage
+from chapterverse_api.ext.budget.circuit_breaker import CircuitBreaker
+from chapterverse_api.ext.budget.daily_budget import TurnBudget
+from chapterverse_api.ext.budget.metering import Metered, usual_cost
+from chapterverse_api.ext.budget.prices import Price, Prices
 from chapterverse_api.limits.protocols import Reservation
 
 LONG = ToolSpec("long", "─" * 5_000, {})

@@ -7,12 +7,18 @@ import pytest
 
 from api import quill
 from chapterverse.errors import AnswerWithheld, ProviderError
-from chapterverse_api.answer.metering import Metered
-from chapterverse_api.budget.daily_budget import TurnBudget
-from chapterverse_api.budget.prices import FREE
-from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD, RESET_SECONDS, CircuitBreaker, CircuitOpen, NotAsked
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.requests import ModelRequest
+from chapterverse_api.ext.budget.circuit_breaker import (
+    FAILURE_THRESHOLD,
+    RESET_SECONDS,
+    CircuitBreaker,
+    CircuitOpen,
+    NotAsked,
+)
+from chapterverse_api.ext.budget.daily_budget import TurnBudget
+from chapterverse_api.ext.budget.metering import Metered
+from chapterverse_api.ext.budget.prices import FREE
 from fakes.clocks import Clock
 
 
