@@ -38,7 +38,7 @@ ROOMS_BELOW = {
     "fastembed": {"embedders"}, "postgres": {"conversations"}, "npm": {"site_check", "transfer"},
     "evaluation": {"knowledge", "transfer"},
     **{room: {"embedders", "models", "net"} for room in ("cohere", "openai", "bedrock")},
-    "agents": {"models", "net"}, **{room: {"net"} for room in ("enrichment", "sources")},
+    "agents": {"models", "net"}, "models": {"budget"}, "enrichment": {"budget", "net"}, "sources": {"net"},
 }  # fmt: skip
 
 #: What a cold Lambda must not pay for before its first question.

@@ -123,7 +123,7 @@ def _write(
         ProviderError: the model failed, or calls tools when it may not any more.
     """
     models = turn.models
-    with models.circuit.calling(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
+    with models.drafting(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
         calls = yield from _stream(segments, models.generator.generate(request))
     if segments.shown_spans or not rounds:
         return ()
@@ -147,7 +147,7 @@ def _replace_draft(error: ProviderError, segments: Segments, turn: Turn) -> Draf
 def quote_documents(turn: Turn, why: str = _QUOTED) -> DraftSteps:
     """Quote the documentation for this reason. Without passages that may answer there is nothing to quote."""
     # The budget has a reason of its own.
-    reason = None if turn.models.turn_budget.reason else why
+    reason = None if turn.models.spending.reason else why
     documents = turn.sources.documents
     segments = _new_segments(turn, documents.request, quotes=True)
     if not documents.may_be_quoted:

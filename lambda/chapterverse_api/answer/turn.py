@@ -11,18 +11,17 @@ from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from chapterverse.calibration import read_weights
-from chapterverse.errors import IndexFault, ProviderError
+from chapterverse.errors import BudgetSpent, IndexFault, ProviderError
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse_api import rejections
 from chapterverse_api.answer.event import AnswerGiven
-from chapterverse_api.answer.resources import Resources, TurnModels
+from chapterverse_api.answer.resources import Models, Resources
 from chapterverse_api.check.results import VerifiedDraft
 from chapterverse_api.contract import ChatQuery, ChatResponse, Events, Mode, Nearest, SearchedAs, SourceChunk, ToolUse
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.requests import GenerationRequest, TurnTools
-from chapterverse_api.ext.budget.daily_budget import BudgetSpent, TurnBudget
 from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.search.lookups import LookupResult
@@ -130,7 +129,7 @@ class Turn:
     Attributes:
         origins: addresses that the reader's page may be of, besides the site's own.
         tools: the tools of the site's owner that the model may call before it answers.
-        models: the models that its level of the budget allows.
+        models: those that its level of the budget allows.
         conversation: the messages before, as far as signatures or stored turns prove them.
         thread_id: the conversation; None if the query names none and none are stored.
         progress: the question's states.
@@ -144,7 +143,7 @@ class Turn:
     deadline: Deadline
     origins: Collection[str]
     tools: TurnTools | None
-    models: TurnModels
+    models: Models
     conversation: Conversation
     thread_id: str | None
     progress: QueryProgress
@@ -162,14 +161,14 @@ class Turn:
         *,
         deadline: Deadline | None = None,
         origins: Collection[str] = (),
-        turn_budget: TurnBudget | None = None,
+        models: Models | None = None,
         tools: TurnTools | None = None,
     ) -> Turn:
         """Begin the turn of a question: start its time, and read a stored conversation from the database.
 
         Args:
             deadline: `deadline.TOTAL_SECONDS` from now if omitted.
-            turn_budget: the most that the models may cost; no limit if omitted.
+            models: those that it may use (see `Resources.reserving`); all without a limit if omitted.
         """
         started, turn_id = time.perf_counter(), uuid4().hex
         # It suffices to continue a thread or to delete it, so nobody can guess it.
@@ -180,7 +179,7 @@ class Turn:
             deadline=deadline or Deadline(),
             origins=origins,
             tools=tools,
-            models=TurnModels.for_budget(resources.models, turn_budget),
+            models=models or resources.unlimited_models,
             conversation=_read_conversation(query, resources),
             thread_id=thread_id,
             progress=QueryProgress(turn_id, turn_id, thread_id, started=started),
@@ -243,7 +242,7 @@ class Turn:
             remembered: whether turns of this kind are kept: plans are not, so they lose nothing without a database.
         """
         sources, threads = self.sources, self.resources.threads
-        reasons = [*failures, sources.tool_failure, self.models.turn_budget.reason]
+        reasons = [*failures, sources.tool_failure, self.models.spending.reason]
         reasons.append(sources.retrieval.degraded if sources.retrieval else None)
         reasons.append(threads.degraded if threads and remembered else None)
         # A selection needs no index.
@@ -275,7 +274,7 @@ class Turn:
             thread_id=self.thread_id,
             seconds=seconds,
             stages=self.stages,
-            is_degraded=response.degraded_reason is not None or models.turn_budget.level != "full",
+            is_degraded=response.degraded_reason is not None or models.spending.level != "full",
             entry_id=winner.entry_id if winner else None,
             writer=models.writer,
             seconds_left=max(0.0, TURN_SECONDS - self.seconds),
@@ -299,9 +298,9 @@ class Turn:
 
     def complete(self, status: str, cited: int, sections: list[str] | None = None) -> None:
         """Note that the turn is over; log its status, the sections cited or else nearest, and what its models cost."""
-        budget = self.models.turn_budget
+        spending = self.models.spending
         self.progress.enter("completed")
-        figures = {"level": budget.level, "cost_usd": budget.usd}
+        figures = {"level": spending.level, "cost_usd": spending.usd}
         self.log("response_sent", status=status, cited=cited, sections=sections or [], **figures)
 
 

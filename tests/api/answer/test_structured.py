@@ -157,7 +157,8 @@ def test_both_tries_are_counted(settings: Settings, provider: OpenAIServer) -> N
     for replies in ([json.dumps(TASKS)], ["{}", json.dumps(TASKS)]):
         provider.scripts.extend([reply] for reply in replies)
         budget = TurnBudget()
-        list(answer_turn(Turn.open(ChatQuery(query=QUESTION, output="tasks"), service.resources, turn_budget=budget)))
+        models = quill.paid_from(budget, service)
+        list(answer_turn(Turn.open(ChatQuery(query=QUESTION, output="tasks"), service.resources, models=models)))
         spent.append(budget.usd)
     assert 1.8 * spent[0] < spent[1] < 2.2 * spent[0]
 

@@ -11,18 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-from chapterverse.errors import AnswerWithheld, ChapterVerseError, KeyRefused, ModelLoading, ProviderError
+from chapterverse.errors import AnswerWithheld, ChapterVerseError, KeyRefused, ModelLoading, NotAsked, ProviderError
 
 #: Failures in a row after which a part is skipped. One failure may be chance.
 FAILURE_THRESHOLD = 3
 #: Seconds until a part that is skipped is called again.
 RESET_SECONDS = 30.0
-
-
-class NotAsked(ProviderError):
-    """A request to the part was not sent, which says nothing about the part."""
-
-    unbilled = True
 
 
 class CircuitOpen(NotAsked):
@@ -80,20 +74,16 @@ class CircuitBreaker:
             raise self.open_error
 
     @contextmanager
-    def calling(self, *answers: type[Exception]) -> Iterator[None]:
+    def calling(self) -> Iterator[None]:
         """Run the block that calls the part, and learn from how it ends.
-
-        Args:
-            answers: exceptions by which the part answers; they are no failures.
 
         Raises:
             CircuitOpen: the part is being skipped; the block did not run. Other circuits may have another error.
         """
-        not_failures: tuple[type[Exception], ...] = (AnswerWithheld, ModelLoading, *answers)
         self._admit()
         try:
             yield
-        except not_failures:
+        except (AnswerWithheld, ModelLoading):
             # A reader must not be able to stop the others' answers by a question that no filter lets pass, and a model
             # that is being loaded is asked as soon as it is there.
             self._failures = 0

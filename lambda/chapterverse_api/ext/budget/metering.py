@@ -26,7 +26,7 @@ from chapterverse_api.draft.requests import (
 )
 from chapterverse_api.ext.budget.circuit_breaker import CircuitBreaker
 from chapterverse_api.ext.budget.daily_budget import Bill, TurnBudget, UsualCost
-from chapterverse_api.ext.budget.prices import Price, Prices, Use
+from chapterverse_api.ext.budget.prices import FREE, Price, Prices, Use
 from chapterverse_api.search.passages import MAX_FAQ_TOKENS, MAX_PASSAGES_TOKENS
 from chapterverse_api.search.rerankers import MAX_REQUEST_TEXTS, MAX_TEXT_BYTES
 
@@ -105,6 +105,9 @@ class Metered:
             return verdict
 
     def generate(self, request: GenerationRequest) -> Generator[Span | ToolCall, None, None]:
+        if self.price == FREE:
+            yield from self.part.generate(request)
+            return
         most = Use(_prompt_tokens(request), prompts.MAX_ANSWER_TOKENS + self.thoughts)
         with self._writing(most) as bill, closing(self.part.generate(request)) as pieces:
             texts = list[str]()
@@ -117,6 +120,15 @@ class Metered:
             # A service that doesn't report its usage may have billed thoughts besides the draft.
             written = request.usage.output_tokens or _billed_tokens(*texts) + self.thoughts
             bill.use = Use(request.usage.input_tokens or most.input_tokens, written)
+
+    def _writing(self, most: Use) -> AbstractContextManager[Bill]:
+        return self.budget.paying(self.price, most, writes=True)
+
+
+class MeteredWriter(Metered):
+    """Likewise, for a generator that writes other texts too."""
+
+    __slots__ = ()
 
     def write(self, request: ModelRequest) -> str:
         """Send a request with at most `_WRITER_BYTES` of messages, unless the generator's circuit is open.
@@ -136,9 +148,6 @@ class Metered:
         with self._writing(self._text(request, json.dumps(schema.document))):
             text: str = self.part.write_data(request, schema)
             return text
-
-    def _writing(self, most: Use) -> AbstractContextManager[Bill]:
-        return self.budget.paying(self.price, most, writes=True)
 
     def _text(self, request: ModelRequest, *more: str) -> Use:
         read = _billed_tokens(request.instructions, *more, *(message.content for message in request.messages))
