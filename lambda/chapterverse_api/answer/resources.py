@@ -267,10 +267,10 @@ class Resources:
         heads, is_index_sound, embedder = list[Head](), False, settings.embedder
         with suppress(ChapterVerseError):
             heads = index.live_heads()
-            cards = [models.card(head) for head in heads]
-            embedder = cards[0].name if cards else embedder
-            fits = all(head.embedder.fingerprint == card.fingerprint for head, card in zip(heads, cards, strict=True))
-            is_index_sound = bool(heads) and fits and index.intact(heads)
+            embedder = models.card(heads[0]).name if heads else embedder
+            for head in heads:
+                models.check_index(head)
+            is_index_sound = bool(heads) and index.intact(heads)
         conditions = {
             "index": not is_index_sound,
             **(self.meter.conditions if self.meter else {}),

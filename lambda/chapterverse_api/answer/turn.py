@@ -131,8 +131,7 @@ class Turn:
         tools: the tools of the site's owner that the model may call before it answers.
         models: those that its level of the budget allows.
         conversation: the messages before, as far as signatures or stored turns prove them.
-        thread_id: the conversation; None if the query names none and none are stored.
-        progress: the question's states.
+        progress: the question's states, its id and time, and the conversation that it is of.
         stages: seconds that each part took.
         sources: those of the documentation, and then also what tools found.
         verified: the draft that was shown; None if no sentence was checked, as in a refusal for want of evidence.
@@ -145,10 +144,7 @@ class Turn:
     tools: TurnTools | None
     models: Models
     conversation: Conversation
-    thread_id: str | None
     progress: QueryProgress
-    id: str
-    started: float
     stages: dict[str, float] = field(default_factory=dict)
     sources: Sources = field(init=False)
     verified: VerifiedDraft | None = None
@@ -170,9 +166,11 @@ class Turn:
             deadline: `deadline.TOTAL_SECONDS` from now if omitted.
             models: those that it may use (see `Resources.reserving`); all without a limit if omitted.
         """
-        started, turn_id = time.perf_counter(), uuid4().hex
+        turn_id = uuid4().hex
         # It suffices to continue a thread or to delete it, so nobody can guess it.
         thread_id = query.thread_id or (secrets.token_hex(16) if resources.threads else None)
+        # Made first: its time begins now.
+        progress = QueryProgress(turn_id, turn_id, thread_id)
         return cls(
             query=query,
             resources=resources,
@@ -181,10 +179,7 @@ class Turn:
             tools=tools,
             models=models or resources.unlimited_models,
             conversation=_read_conversation(query, resources),
-            thread_id=thread_id,
-            progress=QueryProgress(turn_id, turn_id, thread_id, started=started),
-            id=turn_id,
-            started=started,
+            progress=progress,
         )
 
     def snapshot(self) -> Snapshot:
@@ -200,8 +195,18 @@ class Turn:
         return snapshot
 
     @property
+    def id(self) -> str:
+        return self.progress.id
+
+    @property
+    def thread_id(self) -> str | None:
+        """The conversation; None if the query names none and none are kept."""
+        return self.progress.thread_id
+
+    @property
     def seconds(self) -> float:
-        return round(time.perf_counter() - self.started, 6)
+        """Seconds since the turn began."""
+        return self.progress.seconds
 
     @contextmanager
     def running(self) -> Iterator[None]:

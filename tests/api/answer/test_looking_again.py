@@ -373,7 +373,7 @@ def test_the_budget_may_end_between_the_rounds(settings: Settings, left: str) ->
     assert (answer.status, len(cohere.history)) == ("degraded", 1)
     assert answer.degraded_reason == "The day's budget for models is used up, so no more of them were asked."
     assert "quote" in {segment.kind for segment in answer.segments}
-    assert not quill.meter_of(service).circuits["generator"]._failures
+    assert not quill.meter_of(service).circuits["generator"]._count
 
 
 def test_a_second_look_is_paid_from_what_the_first_left_over(settings: Settings) -> None:

@@ -44,14 +44,9 @@ _CLOSED = "The answer was given already, so no more models were asked."
 
 @dataclass(slots=True)
 class Bill:
-    """What one request is charged: the most that it can cost, until its answer tells less.
-
-    Attributes:
-        begun: whether an answer has begun, so that a failure is billed in any case.
-    """
+    """What one request is charged: the most that it can cost, until its answer begins and tells less."""
 
     use: Use
-    begun: bool = False
 
 
 @dataclass(slots=True)
@@ -90,7 +85,8 @@ class TurnBudget(Spending):
         try:
             yield bill
         except ProviderError as error:
-            if error.unbilled and not bill.begun:
+            # An answer that has begun is billed in any case.
+            if error.unbilled and bill.use is most:
                 bill.use = Use()
             raise
         finally:
@@ -172,7 +168,9 @@ class DailyBudget:
             cost = turn_budget.close()
             if turn_budget.reservations:
                 self._settle(turn_budget.reservations, math.ceil(cost))
-            _measure(turn_budget)
+            share = {} if turn_budget.share is None else {"BudgetShare": round(100 * turn_budget.share, 2)}
+            tokens = {"InputTokens": turn_budget.input_tokens, "OutputTokens": turn_budget.output_tokens}
+            metrics.measure(CostUsd=turn_budget.usd, **tokens, **share)
 
     def _begin(self, usual: UsualCost, cap: int) -> TurnBudget:
         account = f"{self._site}#{datetime.fromtimestamp(self._clock(), UTC):%Y-%m-%d}"
@@ -211,10 +209,9 @@ class DailyBudget:
         try:
             with self._circuit.calling():
                 return self._limiter.reserve(account, micros, cap, self._clock())
-        except LimiterFault as error:
-            _log_fault(error)
-            raise BudgetSpent(_UNCOUNTED_SINCE) from error
-        except CircuitOpen as error:
+        except (LimiterFault, CircuitOpen) as error:
+            if isinstance(error, LimiterFault):
+                _log_fault(error)
             raise BudgetSpent(_UNCOUNTED_SINCE) from error
 
     def _settle(self, reservations: Sequence[Reservation], spent: int) -> None:
@@ -230,12 +227,6 @@ class DailyBudget:
         except LimiterFault as error:
             self._circuit.count_failure(error)
             _log_fault(error)
-
-
-def _measure(turn: TurnBudget) -> None:
-    metrics.measure(CostUsd=turn.usd, InputTokens=turn.input_tokens, OutputTokens=turn.output_tokens)
-    if turn.share is not None:
-        metrics.measure(BudgetShare=round(100 * turn.share, 2))
 
 
 def _log_fault(error: LimiterFault) -> None:

@@ -112,7 +112,6 @@ class Metered:
         with self._writing(most) as bill, closing(self.part.generate(request)) as pieces:
             texts = list[str]()
             for piece in pieces:
-                bill.begun = True
                 # A draft that is left counts its full length: the model may write on.
                 bill.use = replace(most, input_tokens=request.usage.input_tokens or most.input_tokens)
                 texts.append(piece.text if isinstance(piece, Span) else piece.arguments)
