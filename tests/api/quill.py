@@ -200,7 +200,7 @@ def service(
     named = Models.open(settings.override(embedder="none", reranker="none", generator="extractive"))
     generator = generator or open_offer("generator", settings)
     models = replace(named, embedder=embedder, reranker=reranker, generator=generator)
-    return EvaluationSession(Resources.from_parts(settings, store or open_store(settings), models))
+    return EvaluationSession(Resources.open(settings, store, models))
 
 
 def changed(service: Service, *, budget: DailyBudget | None = None, **models: Any) -> EvaluationSession:

@@ -199,17 +199,13 @@ class Resources:
     listeners: tuple[Listener, ...]
 
     @classmethod
-    def open(cls, settings: Settings) -> Resources:
-        """Return what these settings describe. Cheap: the index opens at the first question.
+    def open(cls, settings: Settings, store: Store | None = None, models: Models | None = None) -> Resources:
+        """Return what these settings describe, but for a part that is given. The index opens at the first question.
 
         Raises:
             ConfigurationError: a name is unknown, or a chosen provider's key or package is missing.
         """
-        return cls.from_parts(settings, open_store(settings), Models.open(settings))
-
-    @classmethod
-    def from_parts(cls, settings: Settings, store: Store, models: Models) -> Resources:
-        """Return these models over this store, with what else the settings name."""
+        store, models = store or open_store(settings), models or Models.open(settings)
         threads = _open_threads(settings)
         ours = *load_listeners(settings, EXTENSIONS), *([threads.keep] if threads else [])
         return cls(

@@ -166,11 +166,15 @@ class Turn:
             deadline: `deadline.TOTAL_SECONDS` from now if omitted.
             models: those that it may use (see `Resources.reserving`); all without a limit if omitted.
         """
-        turn_id = uuid4().hex
+        turn_id, threads = uuid4().hex, resources.threads
         # It suffices to continue a thread or to delete it, so nobody can guess it.
-        thread_id = query.thread_id or (secrets.token_hex(16) if resources.threads else None)
+        thread_id = query.thread_id or (secrets.token_hex(16) if threads else None)
         # Made first: its time begins now.
         progress = QueryProgress(turn_id, turn_id, thread_id)
+        if threads and query.thread_id:
+            conversation = threads.continue_conversation(query.thread_id, query, resources.signer)
+        else:
+            conversation = Conversation.from_query(query, resources.signer)
         return cls(
             query=query,
             resources=resources,
@@ -178,7 +182,7 @@ class Turn:
             origins=origins,
             tools=tools,
             models=models or resources.unlimited_models,
-            conversation=_read_conversation(query, resources),
+            conversation=conversation,
             progress=progress,
         )
 
@@ -307,10 +311,3 @@ class Turn:
         self.progress.enter("completed")
         figures = {"level": spending.level, "cost_usd": spending.usd}
         self.log("response_sent", status=status, cited=cited, sections=sections or [], **figures)
-
-
-def _read_conversation(query: ChatQuery, resources: Resources) -> Conversation:
-    """Return the messages that a query sends, with what is kept of its thread."""
-    if resources.threads and query.thread_id:
-        return resources.threads.continue_conversation(query.thread_id, query, resources.signer)
-    return Conversation.from_query(query, resources.signer)

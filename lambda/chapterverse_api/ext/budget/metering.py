@@ -97,11 +97,8 @@ class Metered:
         most = _max_vote(text_bytes, request.characters, self.thoughts)
         with self.circuit.calling(), self.budget.paying(self.price, most) as bill:
             verdict: bool = self.part.supports(request)
-            bill.use = replace(
-                most,
-                input_tokens=usage.input_tokens or most.input_tokens,
-                output_tokens=usage.output_tokens or most.output_tokens,
-            )
+            read, written = usage.input_tokens or most.input_tokens, usage.output_tokens or most.output_tokens
+            bill.use = Use(read, written, most.searches)
             return verdict
 
     def generate(self, request: GenerationRequest) -> Generator[Span | ToolCall, None, None]:
