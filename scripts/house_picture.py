@@ -26,8 +26,8 @@ LAYERS = {
     ),
     "chapterverse_api": (
         "handler", "ext", "commands", "app", "service_loader", "http", "service", "answer", "search",
-        "conversation", "records budget", "limits index draft validation",
-        "rejections retrieval_contract", "contract phrases observability circuit_breaker deadline", "request_limits",
+        "conversation", "records", "limits index draft validation",
+        "rejections retrieval_contract", "contract phrases observability deadline", "request_limits",
     ),
 }  # fmt: skip
 

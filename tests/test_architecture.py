@@ -38,7 +38,7 @@ ROOMS_BELOW = {
     "fastembed": {"embedders"}, "postgres": {"conversations"}, "npm": {"site_check", "transfer"},
     "evaluation": {"check", "knowledge", "transfer"}, "models": {"check"},
     **{room: {"embedders", "models", "net"} for room in ("cohere", "openai", "bedrock")},
-    "agents": {"check", "models", "net"}, "enrichment": {"check", "net"}, "sources": {"net"},
+    "agents": {"check", "models", "net"}, "enrichment": {"budget", "check", "net"}, "sources": {"net"},
 }  # fmt: skip
 
 #: What a cold Lambda must not pay for before its first question.

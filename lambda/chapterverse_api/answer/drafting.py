@@ -72,7 +72,7 @@ def draft_answer(turn: Turn, rounds: ToolRounds | None) -> DraftSteps:
 def quote_documents(turn: Turn, why: str = _QUOTED) -> DraftSteps:
     """Quote the documentation for this reason. Without passages that may answer there is nothing to quote."""
     # The budget has a reason of its own.
-    reason = None if turn.models.turn_budget.reason else why
+    reason = None if turn.models.spending.reason else why
     documents = turn.sources.documents
     if not documents.may_be_quoted:
         return ShownDraft((), turn.models.generator.name, reason and _FAILED)

@@ -15,6 +15,9 @@ from chapterverse_api.draft.requests import GenerationRequest, ModelRequest, Res
 #: What a quote leaves out between two blocks, or before its first sentence or line; begins each line that states it.
 OMISSION = "…"
 
+#: Sentences of one answer that a checker is asked about, and bytes of such a request: longer ones are not asked.
+MAX_VOTES, MAX_VOTE_BYTES = 6, 12_000
+
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 Check: TypeAlias = Literal["confirmed", "unconfirmed", "none"]

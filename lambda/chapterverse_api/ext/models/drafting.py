@@ -65,7 +65,7 @@ def _write(
         ProviderError: the model failed, or calls tools when it may not any more.
     """
     models = turn.models
-    with models.circuit.calling(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
+    with models.drafting(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
         calls = yield from _stream(segments, models.generator.generate(request))
     if segments.shown_spans or not rounds:
         return ()

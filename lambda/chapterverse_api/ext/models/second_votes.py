@@ -11,9 +11,8 @@ from threading import Thread
 from chapterverse.errors import ProviderError
 from chapterverse.text.sentences import Sentence
 from chapterverse.text.utf8 import utf8_length
-from chapterverse_api.answer.metering import MAX_VOTE_BYTES, MAX_VOTES
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.draft.draft import Checker, CheckRequest
+from chapterverse_api.draft.draft import MAX_VOTE_BYTES, MAX_VOTES, Checker, CheckRequest
 from chapterverse_api.ext.check.results import CheckedSentence
 from chapterverse_api.ext.check.verifier import Verifier
 

@@ -129,7 +129,7 @@ class TurnRounds:
             calls, reader = list[ToolCall](), DraftReader(request.passages)
             try:
                 with (
-                    turn.models.circuit.calling(),
+                    turn.models.drafting(),
                     turn.deadline.raising_on_disconnect(),
                     closing(turn.models.generator.generate(request)) as draft,
                 ):

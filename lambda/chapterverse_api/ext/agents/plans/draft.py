@@ -64,12 +64,12 @@ def draft_plan(turn: Turn) -> PlanDraft:
         return PlanDraft()
     if writer := turn.models.writer:
         try:
-            with turn.models.circuit.calling(), turn.deadline.raising_on_disconnect():
+            with turn.models.drafting(), turn.deadline.raising_on_disconnect():
                 return PlanDraft(_ask_model(turn, writer), "model")
         except ProviderError as error:
             turn.log_failure("generator", error)
             # The budget has a reason of its own.
-            spent = turn.models.turn_budget.reason
+            spent = turn.models.spending.reason
             failure = None if spent else "The plan is a page's own, since the model failed."
     plan = _read_numbered_steps(passages) if turn.sources.may_be_quoted else None
     return PlanDraft(plan, "page" if plan else None, failure)

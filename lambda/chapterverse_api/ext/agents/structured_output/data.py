@@ -189,7 +189,7 @@ class SchemaAnswer:
     def answer(self, turn: Turn, writer: Writer) -> Generator[Delta, None, ChatResponse | None]:
         """Answer with data; return None if the model gave none that fits. Data without any citation is a refusal."""
         try:
-            with turn.models.circuit.calling(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
+            with turn.models.drafting(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
                 data = _write(turn, self._schema, writer)
         except ProviderError as error:
             turn.log_failure("generator", error)

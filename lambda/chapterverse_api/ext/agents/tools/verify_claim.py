@@ -15,8 +15,6 @@ from chapterverse.errors import InputError, ProviderError
 from chapterverse.model import Head
 from chapterverse.text.sentences import Sentence, split
 from chapterverse_api import rejections
-from chapterverse_api.answer.metering import MAX_VOTES, usual_cost
-from chapterverse_api.answer.resources import TurnModels
 from chapterverse_api.contract import Nearest, RequestModel, ResponseModel
 from chapterverse_api.draft.requests import Passage
 from chapterverse_api.ext.agents.tools.search_docs import search_within_budget
@@ -218,13 +216,11 @@ class _StatementCheck:
 @contextmanager
 def _second_votes(context: ToolContext) -> Iterator[SecondVotes | None]:
     """Give the second votes that an answer would ask for, within the day's budget; None if the words decide."""
-    resources = context.service.resources
-    with resources.budget.reserving(usual_cost(resources.models.prices, votes=MAX_VOTES)) as turn_budget:
-        checker = TurnModels.for_budget(resources.models, turn_budget).checker
-        if checker is None:
+    with context.service.resources.reserving(votes=True) as models:
+        if models.checker is None:
             yield None
             return
-        with closing(SecondVotes(checker, "", context.deadline, _report_checker)) as votes:
+        with closing(SecondVotes(models.checker, "", context.deadline, _report_checker)) as votes:
             yield votes
 
 

@@ -92,6 +92,9 @@ _UNKNOWN_EMBEDDER = Price(input_token=0.2)
 #: Upper bound for `CHAPTERVERSE_PRICES`, in US dollars for a million tokens. It catches typing mistakes.
 _MAX_PRICE = 1e6
 
+#: The parts that it prices.
+_PRICED = {"embedder", "reranker", "generator", "economy", "checker"}
+
 #: Prefixes of models on Bedrock: the regions that a request may go to.
 _GEOGRAPHY = re.compile(r"(us|eu|apac|global)\.")
 
@@ -166,24 +169,17 @@ def _price(name: str, prices: Mapping[str, Price], unknown: Price = _UNKNOWN, *,
 def _parse_overrides(text: str, priced_by_search: Collection[str]) -> dict[str, Price]:
     """Return the prices in `generator=0.15/0.60,reranker=2,embedder=0.1`. Searches are priced per thousand."""
     prices = {}
-    for part in filter(None, (p.strip() for p in text.split(","))):
-        name, _, amounts = part.partition("=")
-        try:
-            first, second = (float(n) for n in (amounts.split("/") if "/" in amounts else (amounts, amounts)))
-        except ValueError:
-            raise _unreadable() from None
-        # Each number is checked alone: NaN is neither less nor more than another, so a minimum of two may hide it.
-        if name.strip() not in {"embedder", "reranker", "generator", "economy", "checker"} or not all(
-            0 <= price < _MAX_PRICE for price in (first, second)
-        ):
-            raise _unreadable()
-        by_search = name.strip() in priced_by_search
-        prices[name.strip()] = Price(search=1000 * first) if by_search else Price(first, second)
+    try:
+        for part in filter(None, map(str.strip, text.split(","))):
+            name, amounts = (part.strip() for part in part.split("="))
+            first, second = map(float, amounts.split("/") if "/" in amounts else (amounts, amounts))
+            # Each number is checked alone: NaN is neither less nor more than another, so a minimum may hide it.
+            if name not in _PRICED or not all(0 <= price < _MAX_PRICE for price in (first, second)):
+                raise ValueError
+            prices[name] = Price(search=1000 * first) if name in priced_by_search else Price(first, second)
+    except ValueError:
+        raise ConfigurationError(
+            "CHAPTERVERSE_PRICES can't be read: write it as generator=0.15/0.60,economy=0.04/0.15,embedder=0.1,"
+            "reranker=2, in US dollars for a million tokens, read and written, or for a thousand searches."
+        ) from None
     return prices
-
-
-def _unreadable() -> ConfigurationError:
-    return ConfigurationError(
-        "CHAPTERVERSE_PRICES can't be read: write it as generator=0.15/0.60,economy=0.04/0.15,embedder=0.1,reranker=2, "
-        "in US dollars for a million tokens, read and written, or for a thousand searches."
-    )

@@ -9,22 +9,22 @@ from typing import Any
 import pytest
 
 from api.draft.drafts import make_request
-from chapterverse_api.answer.metering import Metered, usual_cost
-from chapterverse_api.budget.daily_budget import TurnBudget
-from chapterverse_api.budget.prices import Price, Prices
-from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import ChatMessage, GenerationRequest, ModelRequest, ToolSpec, Usage
+from chapterverse_api.ext.budget.circuit_breaker import CircuitBreaker
+from chapterverse_api.ext.budget.daily_budget import TurnBudget
+from chapterverse_api.ext.budget.metering import MeteredWriter, usual_cost
+from chapterverse_api.ext.budget.prices import Price, Prices
 from chapterverse_api.limits.protocols import Reservation
 
 LONG = ToolSpec("long", "─" * 5_000, {})
 
 
-def metered(part: object, price: Price, *, thoughts: int = 0) -> tuple[Metered, TurnBudget]:
+def metered(part: object, price: Price, *, thoughts: int = 0) -> tuple[MeteredWriter, TurnBudget]:
     """Return a part in a turn that reserves from an endless day."""
     budget = TurnBudget(reserve=lambda micros: Reservation("", "", micros, 0))
-    return Metered(part, price, budget, CircuitBreaker("any"), thoughts), budget
+    return MeteredWriter(part, price, budget, CircuitBreaker("any"), thoughts), budget
 
 
 def reserved(budget: TurnBudget) -> int:

@@ -13,10 +13,10 @@ from threading import Barrier, Event
 
 import pytest
 
-from chapterverse.errors import ConfigurationError
+from chapterverse.errors import BudgetSpent, ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.budget.daily_budget import BudgetSpent, DailyBudget, TurnBudget, UsualCost
-from chapterverse_api.budget.prices import Price, Use
+from chapterverse_api.ext.budget.daily_budget import DailyBudget, TurnBudget, UsualCost
+from chapterverse_api.ext.budget.prices import Price, Use
 from chapterverse_api.limits.memory import MemoryLimiter
 from chapterverse_api.limits.protocols import LimiterFault, RateWindow, Reservation
 from chapterverse_api.observability import metrics

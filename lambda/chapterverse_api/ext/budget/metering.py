@@ -10,16 +10,13 @@ import math
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chapterverse.embedding import Vector
 from chapterverse.model import EmbedderCard
 from chapterverse.text.utf8 import BILLED_TOKEN_BYTES, PROMPT_TOKEN_BYTES, utf8_length
-from chapterverse_api.budget.daily_budget import Bill, TurnBudget, UsualCost
-from chapterverse_api.budget.prices import Price, Prices, Use
-from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.draft import prompts
-from chapterverse_api.draft.draft import Span
+from chapterverse_api.draft.draft import MAX_VOTE_BYTES, CheckRequest, Span
 from chapterverse_api.draft.requests import (
     ChatMessage,
     GenerationRequest,
@@ -27,11 +24,11 @@ from chapterverse_api.draft.requests import (
     ResponseSchema,
     ToolCall,
 )
+from chapterverse_api.ext.budget.circuit_breaker import CircuitBreaker
+from chapterverse_api.ext.budget.daily_budget import Bill, TurnBudget, UsualCost
+from chapterverse_api.ext.budget.prices import FREE, Price, Prices, Use
 from chapterverse_api.search.passages import MAX_FAQ_TOKENS, MAX_PASSAGES_TOKENS
 from chapterverse_api.search.rerankers import MAX_REQUEST_TEXTS, MAX_TEXT_BYTES
-
-if TYPE_CHECKING:
-    from chapterverse_api.draft.draft import CheckRequest
 
 #: Tokens around the texts of one request: roles, names of fields, marks. They are 200 bytes, one token each at most.
 _FRAME_TOKENS = 200
@@ -41,8 +38,6 @@ _PART_BYTES = 1750
 #: Bytes of the messages for a short text besides the answer: six turns of a conversation, as a rule, or a long
 #: question. A longer conversation loses its middle.
 _WRITER_BYTES = 16_000
-#: Sentences of one answer that a checker is asked about, and bytes of such a request: longer ones are not asked.
-MAX_VOTES, MAX_VOTE_BYTES = 6, 12_000
 #: Bytes of a checker's instructions, tokens of its verdict, and characters that a guardrail bills as one text.
 _CHECK_RULES_BYTES, _VERDICT_TOKENS, _BILLED_TEXT_CHARS = 500, 16, 1_000
 #: Tokens of a usual prompt at most: rules and tools, persona, notes of the owner, sources, a short conversation.
@@ -97,19 +92,18 @@ class Metered:
         most = _max_vote(text_bytes, request.characters, self.thoughts)
         with self.circuit.calling(), self.budget.paying(self.price, most) as bill:
             verdict: bool = self.part.supports(request)
-            bill.use = replace(
-                most,
-                input_tokens=usage.input_tokens or most.input_tokens,
-                output_tokens=usage.output_tokens or most.output_tokens,
-            )
+            read, written = usage.input_tokens or most.input_tokens, usage.output_tokens or most.output_tokens
+            bill.use = Use(read, written, most.searches)
             return verdict
 
     def generate(self, request: GenerationRequest) -> Generator[Span | ToolCall, None, None]:
+        if self.price == FREE:
+            yield from self.part.generate(request)
+            return
         most = Use(_prompt_tokens(request), prompts.MAX_ANSWER_TOKENS + self.thoughts)
         with self._writing(most) as bill, closing(self.part.generate(request)) as pieces:
             texts = list[str]()
             for piece in pieces:
-                bill.begun = True
                 # A draft that is left counts its full length: the model may write on.
                 bill.use = replace(most, input_tokens=request.usage.input_tokens or most.input_tokens)
                 texts.append(piece.text if isinstance(piece, Span) else piece.arguments)
@@ -117,6 +111,15 @@ class Metered:
             # A service that doesn't report its usage may have billed thoughts besides the draft.
             written = request.usage.output_tokens or _billed_tokens(*texts) + self.thoughts
             bill.use = Use(request.usage.input_tokens or most.input_tokens, written)
+
+    def _writing(self, most: Use) -> AbstractContextManager[Bill]:
+        return self.budget.paying(self.price, most, writes=True)
+
+
+class MeteredWriter(Metered):
+    """Likewise, for a generator that writes other texts too."""
+
+    __slots__ = ()
 
     def write(self, request: ModelRequest) -> str:
         """Send a request with at most `_WRITER_BYTES` of messages, unless the generator's circuit is open.
@@ -136,9 +139,6 @@ class Metered:
         with self._writing(self._text(request, json.dumps(schema.document))):
             text: str = self.part.write_data(request, schema)
             return text
-
-    def _writing(self, most: Use) -> AbstractContextManager[Bill]:
-        return self.budget.paying(self.price, most, writes=True)
 
     def _text(self, request: ModelRequest, *more: str) -> Use:
         read = _billed_tokens(request.instructions, *more, *(message.content for message in request.messages))

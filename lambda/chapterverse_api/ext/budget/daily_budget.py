@@ -16,18 +16,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from threading import Lock
-from typing import Literal
 
-from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.errors import BudgetSpent, ConfigurationError, ProviderError
 from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
-from chapterverse_api.budget.prices import Price, Use
-from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen, NotAsked
+from chapterverse_api.answer.resources import BudgetLevel, Spending
+from chapterverse_api.ext.budget.circuit_breaker import CircuitBreaker, CircuitOpen
+from chapterverse_api.ext.budget.prices import Price, Use
 from chapterverse_api.limits.protocols import Limiter, LimiterFault, Reservation
 from chapterverse_api.observability import log, metrics
-
-#: full: all models. economy: no reranker, no paid checker, and the cheaper generator. free: nothing that is paid for.
-BudgetLevel = Literal["full", "economy", "free"]
 
 #: Share of the day's budget from which on it is spent sparingly.
 _ECONOMY_SHARE = 0.8
@@ -45,53 +42,33 @@ _UNCOUNTED_SINCE = "What models cost can't be counted any more, so no more of th
 _CLOSED = "The answer was given already, so no more models were asked."
 
 
-class BudgetSpent(NotAsked):
-    """The day's budget does not allow a request."""
-
-
 @dataclass(slots=True)
 class Bill:
-    """What one request is charged: the most that it can cost, until its answer tells less.
-
-    Attributes:
-        begun: whether an answer has begun, so that a failure is billed in any case.
-    """
+    """What one request is charged: the most that it can cost, until its answer begins and tells less."""
 
     use: Use
-    begun: bool = False
 
 
 @dataclass(slots=True)
-class TurnBudget:
-    """The models that one turn may use, what is reserved for them, and their cost so far. Safe for several threads.
+class TurnBudget(Spending):
+    """What is reserved for the models of one turn, and their cost so far. Safe for several threads.
 
     Attributes:
-        level: see `BudgetLevel`.
-        reason: a sentence for the reader; None if the turn may use all models.
         share: the share of the day's budget that was gone when the turn began, 0 to 1; None without a budget.
         reserve: reserves so many microdollars more, or raises `BudgetSpent`; None without a limit.
         reservations: those of this turn.
-        micros: the cost so far, in microdollars.
         input_tokens: about how many tokens were sent to generators.
         output_tokens: about how many tokens they wrote.
     """
 
-    level: BudgetLevel = "full"
-    reason: str | None = None
     share: float | None = None
     reserve: Callable[[int], Reservation] | None = None
     reservations: list[Reservation] = field(default_factory=list)
-    micros: float = 0.0
     input_tokens: int = 0
     output_tokens: int = 0
     _open: float = 0.0
     _is_closed: bool = False
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
-
-    @property
-    def usd(self) -> float:
-        """The cost so far, in US dollars."""
-        return round(self.micros / 1_000_000, 6)
 
     @contextmanager
     def paying(self, price: Price, most: Use, *, writes: bool = False) -> Iterator[Bill]:
@@ -108,7 +85,8 @@ class TurnBudget:
         try:
             yield bill
         except ProviderError as error:
-            if error.unbilled and not bill.begun:
+            # An answer that has begun is billed in any case.
+            if error.unbilled and bill.use is most:
                 bill.use = Use()
             raise
         finally:
@@ -190,8 +168,9 @@ class DailyBudget:
             cost = turn_budget.close()
             if turn_budget.reservations:
                 self._settle(turn_budget.reservations, math.ceil(cost))
-            share = None if turn_budget.share is None else 100 * turn_budget.share
-            metrics.measure_cost(turn_budget.usd, turn_budget.input_tokens, turn_budget.output_tokens, share)
+            share = {} if turn_budget.share is None else {"BudgetShare": round(100 * turn_budget.share, 2)}
+            tokens = {"InputTokens": turn_budget.input_tokens, "OutputTokens": turn_budget.output_tokens}
+            metrics.measure(CostUsd=turn_budget.usd, **tokens, **share)
 
     def _begin(self, usual: UsualCost, cap: int) -> TurnBudget:
         account = f"{self._site}#{datetime.fromtimestamp(self._clock(), UTC):%Y-%m-%d}"
@@ -230,10 +209,9 @@ class DailyBudget:
         try:
             with self._circuit.calling():
                 return self._limiter.reserve(account, micros, cap, self._clock())
-        except LimiterFault as error:
-            _log_fault(error)
-            raise BudgetSpent(_UNCOUNTED_SINCE) from error
-        except CircuitOpen as error:
+        except (LimiterFault, CircuitOpen) as error:
+            if isinstance(error, LimiterFault):
+                _log_fault(error)
             raise BudgetSpent(_UNCOUNTED_SINCE) from error
 
     def _settle(self, reservations: Sequence[Reservation], spent: int) -> None:

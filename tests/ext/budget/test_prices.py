@@ -4,8 +4,8 @@ import pytest
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.budget.prices import FREE, Price, Prices, Use, economy_generator_name
 from chapterverse_api.draft.prompts import MAX_REASONING_TOKENS
+from chapterverse_api.ext.budget.prices import FREE, Price, Prices, Use, economy_generator_name
 from chapterverse_api.ext.cohere import generator as cohere
 from chapterverse_api.ext.cohere import reranker as cohere_reranker
 
