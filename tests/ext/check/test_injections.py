@@ -19,8 +19,8 @@ from chapterverse.readers.html.visible_text import strip_invisible
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta
-from chapterverse_api.draft import prompts
 from chapterverse_api.draft.requests import GenerationRequest
+from chapterverse_api.ext.models import prompts
 from chapterverse_api.service import Service
 
 CORPUS = injections.corpus()

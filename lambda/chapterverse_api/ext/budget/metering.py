@@ -15,7 +15,6 @@ from typing import Any
 from chapterverse.embedding import Vector
 from chapterverse.model import EmbedderCard
 from chapterverse.text.utf8 import BILLED_TOKEN_BYTES, PROMPT_TOKEN_BYTES, utf8_length
-from chapterverse_api.draft import prompts
 from chapterverse_api.draft.draft import MAX_VOTE_BYTES, CheckRequest, Span
 from chapterverse_api.draft.requests import (
     ChatMessage,
@@ -27,6 +26,7 @@ from chapterverse_api.draft.requests import (
 from chapterverse_api.ext.budget.circuit_breaker import CircuitBreaker
 from chapterverse_api.ext.budget.daily_budget import Bill, TurnBudget, UsualCost
 from chapterverse_api.ext.budget.prices import FREE, Price, Prices, Use
+from chapterverse_api.ext.models import prompts
 from chapterverse_api.search.passages import MAX_FAQ_TOKENS, MAX_PASSAGES_TOKENS
 from chapterverse_api.search.rerankers import MAX_REQUEST_TEXTS, MAX_TEXT_BYTES
 

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse.text.hosts import is_private
-from chapterverse_api.draft.prompts import MAX_REASONING_TOKENS
+from chapterverse_api.ext.models.prompts import MAX_REASONING_TOKENS
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from chapterverse_api.answer.response import make_answer, make_refusal
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.contract import ChatResponse, Delta
 from chapterverse_api.draft.draft import Check, ShownDraft, Span, Writer, make_delta
-from chapterverse_api.draft.prompts import conversation, new_nonce
 from chapterverse_api.draft.requests import ModelRequest, Passage, ResponseSchema
 from chapterverse_api.ext.agents.data_prompt import data_instructions
 from chapterverse_api.ext.agents.structured_output.schema import problem, read_schema
@@ -26,6 +25,7 @@ from chapterverse_api.ext.check.links.address_filter import AddressFilter
 from chapterverse_api.ext.check.links.known_text import SiteText
 from chapterverse_api.ext.check.results import IdfFunction, VerifiedDraft
 from chapterverse_api.ext.check.verdict import is_verbatim_in, judge, load_model, most_similar
+from chapterverse_api.ext.models.prompts import conversation, new_nonce
 
 #: Values of one answer, each of which is checked, and how deep they may be nested.
 MAX_LEAVES, _MAX_LEVELS = 200, 32

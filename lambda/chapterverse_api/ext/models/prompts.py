@@ -15,7 +15,14 @@ from dataclasses import replace
 from chapterverse.model import Persona
 from chapterverse.text.shortening import cut_to_bytes
 from chapterverse.text.utf8 import INVISIBLE, PROMPT_TOKEN_BYTES, utf8_length
-from chapterverse_api.draft.requests import ChatMessage, GenerationRequest, Passage
+from chapterverse_api.draft.requests import (
+    MAX_HISTORY_TOKENS,
+    MAX_RECALLED_TOKENS,
+    MAX_SUMMARY_TOKENS,
+    ChatMessage,
+    GenerationRequest,
+    Passage,
+)
 
 #: The model's whole reply when the sources don't hold the answer. It is no word of any language, so that code finds it
 #: in an answer of any language.
@@ -34,16 +41,10 @@ MAX_REASONING_TOKENS = 2000
 MAX_RESULT_TOKENS, MAX_ROUND_TOKENS = 800, 1600
 
 #: Tokens of each part, as `estimate_tokens` counts; the limit of the sources is in `search.passages`.
-MAX_HISTORY_TOKENS = 1200
-MAX_SUMMARY_TOKENS = 300
-MAX_RECALLED_TOKENS = 500
 MAX_CONTEXT_TOKENS = 500
 MAX_MEMORIES_TOKENS = 500
 #: A publisher rejects a persona of more than 400 counted tokens; an estimate by bytes may be twice as many.
 MAX_PERSONA_TOKENS = 800
-#: Messages of the history, the newest.
-MAX_PROMPT_MESSAGES = 5
-
 #: The instruction for a selection that comes without a question.
 _EXPLAIN = "Explain this."
 
@@ -238,18 +239,6 @@ def _user_message(request: GenerationRequest, nonce: str) -> str:
     return "\n\n".join(parts)
 
 
-def recent_messages(history: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
-    """Return the newest messages that a prompt holds, oldest first and without a gap; the very newest at any length."""
-    recent: list[ChatMessage] = []
-    tokens_left = float(MAX_HISTORY_TOKENS)
-    for message in reversed([m for m in history if m.content.strip()][-MAX_PROMPT_MESSAGES:]):
-        tokens_left -= estimate_tokens(message.content)
-        if tokens_left < 0 and recent:
-            break
-        recent.append(message)
-    return tuple(recent[::-1])
-
-
 def _alternate_roles(messages: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
     """Return the messages with those of one role in a row joined, beginning with a user: every provider takes these."""
     merged: list[ChatMessage] = []
@@ -259,11 +248,6 @@ def _alternate_roles(messages: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]
         elif merged or message.role == "user":
             merged.append(message)
     return tuple(merged)
-
-
-def estimate_tokens(text: str) -> float:
-    """Return about how many tokens a text is: each model counts by rules of its own."""
-    return utf8_length(text) / PROMPT_TOKEN_BYTES
 
 
 def _truncate(text: str, tokens: int) -> str:
