@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from chapterverse.errors import AnswerWithheld, ProviderError
 from chapterverse_api.contract import Delta, Segment
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall, Usage
@@ -17,8 +15,6 @@ OMISSION = "…"
 
 #: Sentences of one answer that a checker is asked about, and bytes of such a request: longer ones are not asked.
 MAX_VOTES, MAX_VOTE_BYTES = 6, 12_000
-
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 Check: TypeAlias = Literal["confirmed", "unconfirmed", "none"]
 
@@ -174,25 +170,3 @@ class Checker(Protocol):
                 verdict.
         """
         ...
-
-
-def strip_controls(text: str) -> str:
-    """Return a text without control characters other than line feeds and tabs."""
-    return _CONTROLS.sub("", text)
-
-
-def silence_error(cut: bool) -> ProviderError:
-    """Return the error for a model that wrote nothing, perhaps because its limit ended its reasoning.
-
-    Without the limit it is this question that gets no answer: services withhold one also by an empty text.
-    """
-    if cut:
-        return ProviderError(
-            "The model spent its whole answer on thoughts: name a model that reasons less, or switch that off."
-        )
-    return AnswerWithheld("The model answered with nothing: ask in other words.")
-
-
-def damage_error() -> ProviderError:
-    """Return the error for a text that lost parts of characters, which a reader can ask for."""
-    return AnswerWithheld("The model answered with damaged characters: ask again.")

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from chapterverse.text.sentences import Sentence, SentenceReader, strip_marks
-from chapterverse_api.draft.draft import Span, silence_error, strip_controls
+from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import Passage
-from chapterverse_api.ext.check.links.address_filter import AddressFilter
+from chapterverse_api.ext.check.links.address_filter import AddressFilter, strip_controls
 from chapterverse_api.ext.check.links.known_text import SiteText
 from chapterverse_api.ext.check.verifier import CitedRanges
 from chapterverse_api.ext.models.citation_marks import CitationMarks
@@ -23,7 +23,7 @@ from chapterverse_api.ext.models.reasoning import (
     refuses,
     without_end_mark,
 )
-from chapterverse_api.ext.models.wire import MAX_ANSWER_CHARS, length_error
+from chapterverse_api.ext.models.wire import MAX_ANSWER_CHARS, length_error, silence_error
 
 #: Characters of a sentence and of a block of code. A longer one ends the answer.
 _MAX_SENTENCE_CHARS, _MAX_CODE_CHARS = 2_000, 8_000

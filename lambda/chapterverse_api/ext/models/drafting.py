@@ -11,12 +11,13 @@ from chapterverse_api import phrases
 from chapterverse_api.answer.drafting import DraftSteps, introduce, quote_documents
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import Delta
-from chapterverse_api.draft.draft import ShownDraft, Span, make_delta, silence_error
+from chapterverse_api.draft.draft import ShownDraft, Span, make_delta
 from chapterverse_api.draft.requests import GenerationRequest, ToolCall
 from chapterverse_api.ext.check.links.known_text import SiteText
 from chapterverse_api.ext.models.second_votes import SecondVotes
 from chapterverse_api.ext.models.segments import Segments
 from chapterverse_api.ext.models.tool_rounds import TurnRounds
+from chapterverse_api.ext.models.wire import silence_error
 
 _WITHHELD = "The answer is quoted, since the model gives none to this question."
 _LOADING = "The answer is quoted, since the model is still being loaded: ask again in a minute."

@@ -13,13 +13,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from chapterverse.text.sentences import Sentence
-from chapterverse_api.draft.draft import Span, damage_error
+from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import GenerationRequest
 from chapterverse_api.ext.check.links.known_text import SiteText
 from chapterverse_api.ext.check.results import CheckedSentence, IdfFunction, VerifiedDraft
 from chapterverse_api.ext.check.verifier import Verifier
 from chapterverse_api.ext.models.draft_reader import DraftReader, DraftSentence
 from chapterverse_api.ext.models.second_votes import CheckerVote, SecondVotes, check_sentence
+from chapterverse_api.ext.models.wire import damage_error
 
 #: Segments that wait for the first one that is confirmed, at most.
 _MAX_WAITING_SEGMENTS = 3

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from chapterverse.text.plain import escape_markdown
-from chapterverse_api.draft.draft import strip_controls
 from chapterverse_api.draft.requests import Passage
 from chapterverse_api.ext.check.links.hosts import HostFilter
 from chapterverse_api.ext.check.links.known_text import KnownText, SiteText
 from chapterverse_api.ext.check.links.markup import MarkupFilter
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class AddressFilter:
@@ -33,3 +35,8 @@ class AddressFilter:
 def without_foreign(text: str, texts: Iterable[str]) -> str:
     """Return a text without the addresses that no other text holds."""
     return AddressFilter((), texts).without_foreign(text)
+
+
+def strip_controls(text: str) -> str:
+    """Return a text without control characters other than line feeds and tabs."""
+    return _CONTROLS.sub("", text)
