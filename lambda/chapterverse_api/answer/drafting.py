@@ -26,7 +26,7 @@ _QUOTED = "The answer is quoted, since the model failed."
 _FAILED = "The model failed."
 
 #: What a renderer may take for a link, an image or HTML, and what shows as nothing.
-_MARKUP = re.compile(rf"\][(\[:]|!\[|<(?![\s=\-<\d]|\Z)|[\x00-\x08\x0b-\x1f\x7f-\x9f{INVISIBLE}\ufe00-\ufe0f]")
+_MARKUP = re.compile(rf"\][(\[:]|!\[|<(?![ \t\n=\-<0-9]|\Z)|[\x00-\x08\x0b-\x1f\x7f-\x9f{INVISIBLE}\ufe00-\ufe0f]")
 
 #: Yields what the reader sees of a draft, calls of tools included, and returns the draft.
 DraftSteps: TypeAlias = Generator[Delta | ToolUse, None, ShownDraft]
