@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.readers.html.dom import Node
-from chapterverse.readers.html.parser import parse_html
-from chapterverse.readers.page_bounds import MAX_DEPTH
+from chapterverse.readers.html.parser import MAX_DEPTH, parse_html
 from growth import assert_linear
 
 

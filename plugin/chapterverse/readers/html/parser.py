@@ -12,22 +12,32 @@ import re
 from collections.abc import Iterator, Set
 from itertools import islice
 
+from chapterverse.errors import PageTooLarge
 from chapterverse.readers.html.dom import (
     BLOCKS,
     DROPPED,
     HEADINGS,
     MAY_BE_DROPPED,
+    RAW,
     SOURCE_DUMP,
+    TOKEN,
+    VOID,
     Child,
     Node,
+    after_raw,
     find_hints,
     is_hidden,
     is_left_out,
     is_task_box,
 )  # fmt: skip
-from chapterverse.readers.html.tokenizer import RAW, TOKEN, VOID, after_raw
 from chapterverse.readers.html.visible_text import strip_invisible, unescape
-from chapterverse.readers.page_bounds import MAX_DEPTH, MAX_ELEMENTS, MAX_PAGE_CHARS, require_at_most, require_shown
+
+# The bounds count what a page holds and never the time that it takes: an index must not depend on the machine. Reading
+# takes time linear in each of them. Of the documentations that we measure on, no page has a million characters.
+#: Characters of a page's HTML, and elements of its tree, those in preformatted code not counted.
+MAX_PAGE_CHARS, MAX_ELEMENTS = 20_000_000, 500_000
+#: Levels of the tree. Deeper containers lose their tags and keep their text, so that one that hides it can't be read.
+MAX_DEPTH = 100
 
 _TABLE_PARTS = frozenset("caption col colgroup tbody td tfoot th thead tr".split())
 _CELL_WALLS = frozenset(("td", "th", "caption", "table"))
@@ -60,11 +70,17 @@ _CONTROLS = ("aria-controls", "data-bs-target", "data-target", "href")
 _NEAR = 8
 
 
+def require_at_most(most: int, number: int, unit: str) -> None:
+    """Raise `PageTooLarge` for more than so many of a unit: a page that takes more must not hold up a build."""
+    if number > most:
+        raise PageTooLarge(f"holds more than {most:,} {unit}, too many for a page.")
+
+
 def parse_html(html: str) -> Node:
     """Return the tree of a fragment under a nameless root. Takes time linear in the length.
 
     Raises:
-        PageTooLarge: it is beyond a bound of `page_bounds`.
+        PageTooLarge: it is beyond a bound.
     """
     require_at_most(MAX_PAGE_CHARS, len(html), "characters")
     if "\r" in html:
@@ -143,7 +159,8 @@ class _Builder:
         is_dropped = (name in DROPPED or hints > 0) and self._is_dropped(node)
         if len(self.open) > MAX_DEPTH and name not in VOID and not self._is_last_floor(name):
             self.overflow[name] = self.overflow.get(name, 0) + 1
-            require_shown(hidden=is_dropped)
+            if is_dropped:
+                raise PageTooLarge(f"hides an element below {MAX_DEPTH} others, too deep for a page.")
             return
         if is_dropped:
             # Its content makes no block and no heading of the elements around it.

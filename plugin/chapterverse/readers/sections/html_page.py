@@ -11,9 +11,8 @@ from typing import Any
 
 from chapterverse.model import Section
 from chapterverse.readers.html.dom import Node
-from chapterverse.readers.html.metadata import read_metadata
+from chapterverse.readers.html.metadata import read_metadata, read_structured_data
 from chapterverse.readers.html.parser import parse_html
-from chapterverse.readers.html.structured_data import read_structured_data
 from chapterverse.readers.html.visible_text import unescape
 from chapterverse.readers.sections.block_reader import BlockReader
 from chapterverse.readers.sections.labels import find_footnotes, move_tabs
@@ -35,7 +34,7 @@ class HtmlPage:
         noindex: it asks not to be indexed, or only redirects.
         fragment: the HTML of the content, which was read.
         created_at: the date of the page, ISO 8601 UTC; None if it states none.
-        structured_data: its JSON-LD (see `html.structured_data`).
+        structured_data: its JSON-LD (see `html.metadata`).
     """
 
     sections: tuple[Section, ...]
@@ -58,7 +57,7 @@ def read_fragment(html: str, title: str, verbatim: Sequence[str] = ()) -> tuple[
         verbatim: paragraphs as their Markdown source has them (see `markdown.verbatim`).
 
     Raises:
-        PageTooLarge: see `page_bounds`.
+        PageTooLarge: see `parse_html`.
     """
     reader = _read(parse_html(html), html, verbatim)
     return build_sections(reader.items, title, reader.notes)
@@ -74,7 +73,7 @@ def read_with_links(html: str, title: str, base: str) -> tuple[Section, ...]:
         base: the absolute address that relative links start from.
 
     Raises:
-        PageTooLarge: see `page_bounds`.
+        PageTooLarge: see `parse_html`.
     """
     reader = _read(_without_ways(parse_html(html)), html, base=base)
     return build_sections(reader.items, title, reader.notes)
@@ -87,7 +86,7 @@ def read_document(html: str, part: tuple[int, int] | None = None) -> HtmlPage:
         part: of the content to read, in characters from its beginning; None reads all of it.
 
     Raises:
-        PageTooLarge: see `page_bounds`.
+        PageTooLarge: see `parse_html`.
     """
     metadata = read_metadata(html)
     if part:
