@@ -21,7 +21,7 @@ from chapterverse.readers.sections.containers import (
     titled_block,
 )
 from chapterverse.readers.sections.inline import Inline, is_permalink, is_tool, own_anchor
-from chapterverse.readers.sections.labels import footnote_labels, unlabel
+from chapterverse.readers.sections.labels import footnote_labels
 from chapterverse.readers.sections.linked_inline import LinkedInline
 from chapterverse.readers.sections.outline import Border, Heading, Item, Note
 
@@ -258,8 +258,6 @@ class BlockReader:
     def _group(self, node: Node, out: list[Item]) -> None:
         if containers.is_callout(node):
             self._callout(node, out)
-        elif "citation" in node.classes:
-            self._flow(unlabel(node), out)
         elif node.get("id") in self._footnotes:
             # The page prints it here.
             out.append(Note(node.get("id") or "", home=True))
@@ -271,9 +269,7 @@ class BlockReader:
     def _callout(self, node: Node, out: list[Item]) -> None:
         title = containers.title_of(node)
         text = self._inline.title(title.children) if title and not title.headed else ""
-        # Pages for agents keep their links.
-        is_navigation = containers.is_link_list(node) and not isinstance(self._inline, LinkedInline)
-        if is_navigation or containers.is_source_dump(node, text):
+        if containers.is_source_dump(node, text):
             return
         children = [c for c in node.children if not text or c is not title]
         head = headline(containers.kind_of(node), text)

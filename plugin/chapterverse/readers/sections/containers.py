@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
@@ -137,8 +137,6 @@ ADMONITIONS = frozenset(
 )
 #: Names of kinds that are several words.
 _LABELS = {"seealso": "See also"}
-#: Words beside the links of a "See also" box from which on it says something about them.
-_MIN_WORDS = 4
 _PREFIXES = ("theme-admonition-", "markdown-alert-", "starlight-aside--", "callout-")
 
 
@@ -181,24 +179,6 @@ def headline(kind: str, title: str) -> str:
 def is_source_dump(box: Node, title: str) -> bool:
     """Return whether a box repeats the source code that its page documents (mkdocstrings' `show_source`)."""
     return "mkdocstrings-source" in box.classes or title.startswith("Source code in ")
-
-
-def is_link_list(box: Node) -> bool:
-    """Return whether a "See also" box holds links and nothing about them: it is navigation."""
-    if kind_of(box) != _LABELS["seealso"] or not any(inner.name == "a" for inner in box.walk()):
-        return False
-    title = title_of(box)
-    words = [word for child in box.children if child is not title for word in _unlink(child)]
-    return sum(word.strip(".,;:") != "" for word in words) < _MIN_WORDS
-
-
-def _unlink(child: Child) -> Iterator[str]:
-    """Yield the words that stand outside of links."""
-    if isinstance(child, str):
-        yield from child.split()
-    elif child.name != "a":
-        for inner in child.children:
-            yield from _unlink(inner)
 
 
 def list_marker(item: Node, number: int | None) -> str:

@@ -35,12 +35,9 @@ _EMPTY_ALT = re.compile(
     r"|(?:image|img|icon|logo|screenshot|banner|alt text|no description has been provided for this image)",
     re.IGNORECASE,
 )
-_EMOJI = re.compile(r"[^\w✅✔☑❌✖❎]+|:[\w+-]+:")
 _MAX_ICON_PIXELS = 32
 #: Characters of an image's address, and of its texts.
 _MAX_ADDRESS, _MAX_WORDS = 2048, 500
-#: What a style sheet writes before an element of that class; others only get a distance.
-_SEPARATORS = {"classifier": " : "}
 _STARRED = re.compile(r"\*{1,2}\w+")
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 _CODE = frozenset(("code", "tt", "samp", "pre"))
@@ -189,8 +186,7 @@ class Inline:
     def _note_image(self, node: Node) -> None:
         src, alt = (node.get("src") or "").strip(), alternative_text(node)
         # An empty text says that the image is decoration, a missing one says nothing.
-        is_empty = node.get("alt") == "" or _EMOJI.fullmatch(alt) is not None
-        if 0 < len(src) <= _MAX_ADDRESS and not is_empty and not _is_ornament(node):
+        if 0 < len(src) <= _MAX_ADDRESS and node.get("alt") != "" and not _is_ornament(node):
             title = strip_invisible(collapse(node.get("title") or ""))
             self.images.append(Image(src, alt[:_MAX_WORDS], title[:_MAX_WORDS]))
 
@@ -237,7 +233,7 @@ def _apart(node: Node, text: str, before: list[str]) -> str:
     if not before or node.name not in ("a", "img", "span") or not text[:1].isalnum():
         return text
     is_apart = before[-1].rstrip("*`")[-1:].isalnum() and (node.classes or node.name == "img")
-    return f"{_SEPARATORS.get(' '.join(node.classes[:1]), ' ')}{text}" if is_apart else text
+    return f" {text}" if is_apart else text
 
 
 def own_anchor(node: Node) -> str:

@@ -1,4 +1,4 @@
-"""Moves labels in a tree to what they name, before it is read: those of tabs, footnotes and citations.
+"""Moves labels in a tree to what they name, before it is read: those of tabs and footnotes.
 
 Tabs and their panels are paired by the ids that ARIA gives them, else by their order: it is one in every generator,
 though labels and panels rarely stand side by side, and not always in one element. Sets older than ARIA (pymdownx,
@@ -74,7 +74,9 @@ def _pieces(level: Node) -> Iterator[tuple[Node, bool]]:
         if node.get("role") == "tab" or "tabbutton" in classes or (in_set and node.name == "label") or _is_item(node):
             yield node, True
         elif node.block and (
-            node.get("role") == "tabpanel" or not TAB_PANELS.isdisjoint(classes) or (in_set and _is_old_panel(node))
+            node.get("role") == "tabpanel"
+            or not TAB_PANELS.isdisjoint(classes)
+            or (in_set and "tab-content" in classes)
         ):
             yield node, False
         elif in_set and "blocks" in classes:  # VitePress: every element in it is a panel
@@ -87,13 +89,6 @@ def _pieces(level: Node) -> Iterator[tuple[Node, bool]]:
 def _is_item(node: Node) -> bool:
     """Return whether an element is a tab of Antora, whose roles only a script adds."""
     return node.name == "li" and "tab" in node.classes and bool(node.get("id"))
-
-
-def _is_old_panel(node: Node) -> bool:
-    # pymdownx's older style calls the panel itself "tabbed-content", the newer one the element around all panels.
-    if "tabbed-content" in node.classes:
-        return not any("tabbed-block" in child.classes for child in node.elements())
-    return "tab-content" in node.classes
 
 
 def _holds_footnotes(node: Node) -> bool:
@@ -156,16 +151,6 @@ def _leads_back(child: Child, places: Set[str]) -> bool:
     if isinstance(child, str) or child.name != "a":
         return False
     return child.target_id in places or not any(map(str.isalnum, child.text()))
-
-
-def unlabel(citation: Node) -> list[Child]:
-    """Return the content of a citation with its label at the beginning of its first paragraph: "[KNU84] Knuth, …"."""
-    label = next((child for child in citation.elements() if "label" in child.classes), None)
-    first = next((child for child in citation.elements() if child.name == "p"), None)
-    if label is None or first is None:
-        return citation.children
-    first.children[:0] = [label, " "]
-    return [child for child in citation.children if child is not label]
 
 
 def footnote_label(node: Node) -> str:
