@@ -1,8 +1,7 @@
 """Moves labels in a tree to what they name, before it is read: those of tabs and footnotes.
 
-Tabs and their panels are paired by the ids that ARIA gives them, else by their order: it is one in every generator,
-though labels and panels rarely stand side by side, and not always in one element. Sets older than ARIA (pymdownx,
-sphinx-design and others) are known by their classes.
+Tabs and panels are paired by their order: it is one in every generator, though they rarely stand side by side and
+not always in one element. Sets older than ARIA (pymdownx, sphinx-design and others) are known by their classes.
 """
 
 from __future__ import annotations
@@ -26,9 +25,6 @@ def move_tabs(root: Node) -> dict[Node, str]:
     levels = [root]
     while levels:
         pieces = list(_pieces(levels.pop()))
-        panels = [node for node, is_tab in pieces if not is_tab]
-        by_id = {panel.get("id"): panel for panel in panels if panel.get("id")}
-        by_tab = {panel.get("aria-labelledby"): panel for panel in panels if panel.get("aria-labelledby")}
         waiting: deque[Node] = deque()
         was_tab = True
         for node, is_tab in pieces:
@@ -37,14 +33,10 @@ def move_tabs(root: Node) -> dict[Node, str]:
                 waiting.clear()
             was_tab = is_tab
             if is_tab:
-                named = by_tab.get(node.get("id") or " ") or next(filter(None, map(by_id.get, _names(node))), None)
-                if named is None or named in labels:
-                    waiting.append(node)
-                else:
-                    labels[named] = _move_label(node, named)
-            elif node not in labels:
+                waiting.append(node)
+            else:
                 labels[node] = _move_label(waiting.popleft(), node) if waiting else ""
-        levels += panels
+        levels += [node for node, is_tab in pieces if not is_tab]
     return labels
 
 
@@ -56,11 +48,6 @@ def _move_label(tab: Node, panel: Node) -> str:
     tab.children = []
     panel.children[:0] = [label, " "]
     return label.text()
-
-
-def _names(tab: Node) -> Iterator[str]:
-    yield from (tab.get("aria-controls") or "").split()
-    yield (tab.get("data-bs-target") or tab.get("href") or "").removeprefix("#")
 
 
 def _pieces(level: Node) -> Iterator[tuple[Node, bool]]:
@@ -91,20 +78,11 @@ def _is_item(node: Node) -> bool:
     return node.name == "li" and "tab" in node.classes and bool(node.get("id"))
 
 
-def _holds_footnotes(node: Node) -> bool:
-    """Return whether an element holds footnotes, one or all."""
-    return (
-        not _FOOTNOTES.isdisjoint(node.classes)
-        or node.get("data-footnotes") is not None
-        or node.get("role") == "doc-endnotes"
-    )
-
-
 def find_footnotes(root: Node) -> dict[str, Node]:
     """Return the footnotes of a page by id."""
     notes: dict[str, Node] = {}
     for node in root.walk():
-        if node.block and _holds_footnotes(node):
+        if node.block and not _FOOTNOTES.isdisjoint(node.classes):
             for note in (node, *node.walk()):
                 if _is_note(note):
                     notes.setdefault(note.get("id") or "", note)
