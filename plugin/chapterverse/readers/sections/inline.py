@@ -228,8 +228,6 @@ class Inline:
 
 def _apart(node: Node, text: str, before: list[str]) -> str:
     """Return the text of an inline element, apart from the word before it where a style sheet sets it apart."""
-    if node.name == "button":
-        return f" {text} "
     if not before or node.name not in ("a", "img", "span") or not text[:1].isalnum():
         return text
     is_apart = before[-1].rstrip("*`")[-1:].isalnum() and (node.classes or node.name == "img")
@@ -258,11 +256,8 @@ def backtick_fence(text: str, least: int) -> str:
 
 def is_permalink(node: Node) -> bool:
     """Return whether an element is the sign beside a heading that links to the heading itself."""
-    if node.name != "a":
-        return False
-    classes = node.classes
-    if "headerlink" in classes or "hash-link" in classes:
-        return True
+    if node.name != "a" or not {"headerlink", "hash-link"}.isdisjoint(node.classes):
+        return node.name == "a"
     # Some themes make the whole heading such a link; then its words are the heading's.
     return "#" in (node.get("href") or "") and not any(c.isalnum() for c in node.text())
 
@@ -304,12 +299,8 @@ def is_decoration(node: Node, alt: str) -> bool:
 
 
 def _is_ornament(node: Node) -> bool:
-    return (
-        node.get("role") in ("presentation", "none")
-        or node.get("aria-hidden") == "true"
-        or _is_badge(node.get("src") or "")
-        or any(0 < node.integer(side, 0) <= _MAX_ICON_PIXELS for side in ("width", "height"))
-    )
+    is_icon = any(0 < node.integer(side, 0) <= _MAX_ICON_PIXELS for side in ("width", "height"))
+    return is_icon or _is_badge(node.get("src") or "")
 
 
 def _is_badge(address: str) -> bool:
