@@ -25,7 +25,7 @@ from chapterverse.indexing.plugins.options import explain_unknown_options, is_pr
 from chapterverse.indexing.plugins.pages import BuildPages, theme_language
 from chapterverse.indexing.plugins.project_file import complete
 from chapterverse.local_server import Preview
-from chapterverse.page_globs import PageGlobs
+from chapterverse.readers.folder import PageGlobs
 from chapterverse.readers.front_matter import text_value
 from chapterverse.readers.marked_pages import hold_changed, read_marked_pages
 from chapterverse.readers.site_pages import SitePages

@@ -21,7 +21,7 @@ from chapterverse.indexing.plugins.index_run import explain_error, is_to_index, 
 from chapterverse.indexing.plugins.options import Options
 from chapterverse.indexing.plugins.project_file import complete
 from chapterverse.indexing.publish_policy import explain_no_address, list_problems
-from chapterverse.page_globs import PageGlobs
+from chapterverse.readers.folder import PageGlobs
 from chapterverse.settings import Settings
 from chapterverse.site import starters
 from chapterverse.site.agent_files import AgentFiles

@@ -24,9 +24,8 @@ from chapterverse.indexing.report import Report
 from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, Head, Scope, slug
 from chapterverse.readers.built_site import read_site
-from chapterverse.readers.site_generator import SiteGenerator
 from chapterverse.readers.site_pages import SitePages
-from chapterverse.readers.urls import clean_base, is_web_address
+from chapterverse.readers.urls import SiteGenerator, clean_base, is_web_address
 from chapterverse.settings import Settings
 from chapterverse.site import starters
 from chapterverse.store import only_head, open_store

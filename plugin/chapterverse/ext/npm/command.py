@@ -35,8 +35,8 @@ from chapterverse.indexing.plugins.project_file import complete
 from chapterverse.indexing.publish_policy import list_problems
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Source
-from chapterverse.readers.site_generator import SiteGenerator
 from chapterverse.readers.site_pages import SitePages
+from chapterverse.readers.urls import SiteGenerator
 from chapterverse.settings import Settings
 from chapterverse.site import starters
 from chapterverse.site.delivery import deliver

@@ -30,12 +30,10 @@ from chapterverse.ext.site_check.links import NOWHERE, InternalLinks, Places, ha
 from chapterverse.ext.site_check.secret_scan import SecretScanner
 from chapterverse.indexing.known_address import read_known_site
 from chapterverse.indexing.status import State
-from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import explain_no_text
 from chapterverse.progress import Progress, track
 from chapterverse.readers.built_site import read_site
-from chapterverse.readers.encoding import decode_page
-from chapterverse.readers.folder import list_files, read_page, real_path
+from chapterverse.readers.folder import PageGlobs, decode_page, list_files, read_page, real_path
 from chapterverse.readers.site_pages import SitePages
 from chapterverse.readers.urls import clean_url, read_sitemap
 from chapterverse.settings import Settings

@@ -11,12 +11,12 @@ from urllib.parse import urljoin
 from chapterverse.errors import ConfigurationError
 from chapterverse.indexing.plugins.index_run import Log
 from chapterverse.model import stated_date
-from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import EXCLUDED, OPTED_OUT, known_content_type, unknown_content_type
 from chapterverse.project import leads_out
+from chapterverse.readers.folder import PageGlobs
 from chapterverse.readers.front_matter import tag_values, text_value
+from chapterverse.readers.html.dom import Edit, apply_edits
 from chapterverse.readers.html.page_mark import PageMark, mark_content, seal
-from chapterverse.readers.html.tokenizer import Edit, apply_edits
 from chapterverse.readers.urls import clean_base
 
 
