@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import projects
-from chapterverse.indexing.plugins.options import OPTIONS
+from chapterverse.indexing.options import OPTIONS
 from projects import DOWN, STORE, chat_in, starters_in
 
 BASE = "https://tea.example/docs/"

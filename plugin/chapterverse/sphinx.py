@@ -16,11 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
-from chapterverse.indexing.documents import Documents, find_documents
-from chapterverse.indexing.plugins.index_run import explain_error, is_to_index, try_to_index, update_index
-from chapterverse.indexing.plugins.options import Options
-from chapterverse.indexing.plugins.project_file import complete
-from chapterverse.indexing.publish_policy import explain_no_address, list_problems
+from chapterverse.indexing.additions import Documents, find_documents
+from chapterverse.indexing.index_run import (
+    Site,
+    explain_error,
+    explain_no_address,
+    is_to_index,
+    list_problems,
+    try_to_index,
+    update_index,
+)
+from chapterverse.indexing.options import Options, complete
 from chapterverse.page_globs import PageGlobs
 from chapterverse.settings import Settings
 from chapterverse.site import starters
@@ -93,7 +99,7 @@ class _Extension:
             if not base_url:
                 raise ConfigurationError(explain_no_address("html_baseurl"))
             reading, documents = read()
-            update_index(reading, self.settings, self.options.chunk_tokens, documents, _log())
+            update_index(Site(reading, documents, self.settings, self.options.chunk_tokens), _log())
 
         if failure := try_to_index(update, _log(), self.options.strict, "chapterverse: "):
             raise _failure(failure)

@@ -15,11 +15,10 @@ from chapterverse.cli.messages import LOG, note, progress_bar, warn
 from chapterverse.cli.parameters import argument, option, print_json, project_options, settings_from, switch
 from chapterverse.errors import IndexCorrupt, IndexMissing, InputError
 from chapterverse.extensions import load_part
-from chapterverse.indexing import publish_policy, sync
+from chapterverse.indexing import index_run, sync
 from chapterverse.indexing import status as states
-from chapterverse.indexing.documents import Documents, find_documents
-from chapterverse.indexing.known_address import read_known_site
-from chapterverse.indexing.plugins.index_run import index_site
+from chapterverse.indexing.additions import Documents, find_documents
+from chapterverse.indexing.index_run import Site, index_site, read_known_site
 from chapterverse.indexing.report import Report
 from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, Head, Scope, slug
@@ -78,7 +77,7 @@ def index(
         also=load_part("also_entries")(also, Path()) if also else None,
     )
     if not dry_run:
-        publish_policy.require_permission(settings)
+        index_run.require_permission(settings)
     if is_web_address(path) or Path(path).is_file():
         if source or exclude or include or persona or knowledge or also:
             raise InputError("One file or address takes no option of a folder, such as --source or --exclude.")
@@ -112,16 +111,8 @@ def _read(
 
 def _index_site(reading: SitePages, documents: Documents, settings: Settings, *, dry_run: bool) -> Report:
     scope, other_sites = site_scope(settings, reading)
-    result = index_site(
-        reading,
-        settings.override(site=scope.site),
-        project_options().chunk_tokens,
-        documents,
-        LOG,
-        dry_run=dry_run,
-        workers=min(4, os.cpu_count() or 1),
-        bar=progress_bar,
-    )
+    site = Site(reading, documents, settings.override(site=scope.site), project_options().chunk_tokens)
+    result = index_site(site, LOG, dry_run=dry_run, workers=min(4, os.cpu_count() or 1), bar=progress_bar)
     if other_sites:
         warn(
             f"the store holds {', '.join(sorted(other_sites))} too. If that is this site at another address, "

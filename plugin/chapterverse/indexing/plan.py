@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from chapterverse.errors import IndexFault, InputError
 from chapterverse.extensions import load_part
+from chapterverse.indexing.additions import Enrichment
 from chapterverse.indexing.diff import Diff, FileDiff, SourceSet, compare_files, compute_diff
-from chapterverse.indexing.enrichment import Enrichment
 from chapterverse.indexing.page_chunker import PageChunker, chunk_all
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.target import Target

@@ -13,7 +13,7 @@ from chapterverse.model import Scope
 from chapterverse.page_kinds import left_out_lines
 
 if TYPE_CHECKING:
-    from chapterverse.indexing.enrichment import EnrichmentReport
+    from chapterverse.indexing.additions import EnrichmentReport
 
 #: Most pages of one kind that the diff for people lists.
 _MAX_LINES = 20

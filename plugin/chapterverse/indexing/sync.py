@@ -13,7 +13,8 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 
-from chapterverse.indexing.diff import Keep, SourceSet, keep_none
+from chapterverse.indexing.additions import Keep, keep_none
+from chapterverse.indexing.diff import SourceSet
 from chapterverse.indexing.report import Report, report_unchanged
 from chapterverse.indexing.target import Target
 from chapterverse.model import Source

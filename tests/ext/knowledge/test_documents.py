@@ -19,7 +19,7 @@ from chapterverse.ext.knowledge.documents import read_faq, without_comments
 from chapterverse.ext.sources.markdown_folder import read_markdown_folder
 from chapterverse.ext.transfer import export_file, maintenance
 from chapterverse.indexing import sync
-from chapterverse.indexing.documents import find_documents
+from chapterverse.indexing.additions import find_documents
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.status import derive
 from chapterverse.indexing.target import Target

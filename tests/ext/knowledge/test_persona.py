@@ -21,7 +21,7 @@ from chapterverse.ext.knowledge.persona_lookup import find_persona, no_pages, pe
 from chapterverse.ext.sources.markdown_folder import read_markdown_folder
 from chapterverse.ext.transfer import export_file, maintenance
 from chapterverse.indexing import sync
-from chapterverse.indexing.documents import PERSONA_FILE
+from chapterverse.indexing.additions import PERSONA_FILE
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.status import derive
 from chapterverse.indexing.target import Target

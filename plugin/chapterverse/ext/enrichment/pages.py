@@ -13,16 +13,17 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from chapterverse.calibration.evidence import idf_of
 from chapterverse.errors import ProviderError
 from chapterverse.ext.enrichment.prompt import PageRequest, PageSection, ReplyRefused, SectionReply, place, read_reply
 from chapterverse.ext.enrichment.setting import Enricher, EnricherSetting
 from chapterverse.ext.net.retry import RetryPolicy
-from chapterverse.indexing.enrichment import Enrichment, EnrichmentReport
+from chapterverse.indexing.additions import Enrichment
 from chapterverse.model import PAGE, PERSONA, Chunk, Point, SparseVector, embed_hash
 from chapterverse.progress import Progress
 from chapterverse.project import make_folder
@@ -43,6 +44,39 @@ _RETRY = RetryPolicy(tries=4, total_seconds=120.0, once=True)
 _WRITTEN_SHARE = 0.5
 #: Pages whose replies name other sections that are warned of one by one.
 _MAX_NOTES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """What enrichment did in one run.
+
+    Attributes:
+        enriched: pages with a valid reply, those from the cache included.
+        calls: replies that the model was asked for, in a dry run those that it would be asked for.
+        failed: pages that are indexed without enrichment.
+        questions: valid questions of the model; `questions_kept` of them widen a chunk.
+        keywords: likewise.
+        cost: estimated US dollars of the calls.
+    """
+
+    enriched: int = 0
+    calls: int = 0
+    failed: int = 0
+    questions: int = 0
+    questions_kept: int = 0
+    keywords: int = 0
+    keywords_kept: int = 0
+    cost: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "cost": round(self.cost, 6)}
+
+    def __str__(self) -> str:
+        return (
+            f"{self.enriched} pages enriched by {self.calls} calls for about ${self.cost:.4f} ({self.failed} failed), "
+            f"{self.questions_kept} of {self.questions} questions and {self.keywords_kept} of {self.keywords} keywords "
+            "kept"
+        )
 
 
 class _ReplyCache:
@@ -199,7 +233,7 @@ class _EnrichmentRun:
         self._reasons: defaultdict[str, list[str]] = defaultdict(list)
         self._notes: list[str] = []
         self.unfinished: set[str] = set()
-        self.report = EnrichmentReport()
+        self.report = _Report()
 
     def replies(self, requests: Sequence[PageRequest], progress: Progress) -> dict[str, list[SectionReply]]:
         """Return the model's reply for each page, by path; pages that failed are left out."""
