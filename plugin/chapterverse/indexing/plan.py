@@ -27,7 +27,7 @@ _MIN_CUT_CHARS = 64
 
 
 @dataclass(slots=True)
-class Plan:
+class IndexPlan:
     """The changes of one run. `chunks` and `diff` change again when the model rejects a text as too long.
 
     Attributes:
@@ -54,7 +54,7 @@ class Plan:
     @classmethod
     def of(
         cls, source_set: SourceSet, target: Target, live: Snapshot | None, progress: Progress, *, dry_run: bool = False
-    ) -> Plan:
+    ) -> IndexPlan:
         """Read and cut the files that changed, and compare them with the live snapshot.
 
         Raises:
@@ -132,16 +132,15 @@ class Plan:
 
     def _reuse_of_others(self, diff: Diff) -> None:
         """Reuse vectors of the store's other indexes: most texts of one docs version recur in the next."""
-        store, scope, fingerprint = self.target.store, self.target.scope, self.target.card.fingerprint
+        store, scope = self.target.store, self.target.scope
         if not self.vectors.find_missing(diff.write):
             return
         # Faults of other indexes must not fail this run.
         with contextlib.suppress(IndexFault):
-            others = [h for h in store.heads() if h.scope != scope and h.embedder.fingerprint == fingerprint]
-            for head in others:
+            for other in (head.scope for head in store.heads() if head.scope != scope):
                 with contextlib.suppress(IndexFault):
                     if self.vectors.find_missing(diff.write):
-                        self._reuse(store.snapshot(head.scope), diff)
+                        self._reuse(store.snapshot(other), diff)
 
     def _repeated_questions(self) -> Iterable[str]:
         """Return a warning for each question that two curated answers claim, if this run changes any answer."""
@@ -164,14 +163,13 @@ class Plan:
         unread = {**self.source_set.left_out, **self.failed, **blank}
         warnings = (*unread.values(), *self.enrichment.warnings, *self.unexpanded, *self._repeated_questions())
         embedder = self.target.embedder
-        documents = {c.source_file_path for c in self.stored_chunks if c.type != PAGE}
         return Report(
             self.target.scope,
             generation,
             self.files.without(blank),
             self.diff,
             total,
-            documents=self.source_set.document_paths | documents,
+            documents=self.source_set.document_paths,
             left_out=unread,
             embedded=self.vectors.embedded,
             tokens=self.vectors.tokens,
