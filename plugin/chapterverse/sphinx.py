@@ -46,6 +46,9 @@ if TYPE_CHECKING:
 #: Without a digest: pages that Sphinx does not write again load the files of the last build.
 _FOLDER = f"_static/chapterverse/{__version__}"
 
+#: What Sphinx calls a project that its configuration does not name.
+_UNNAMED = "Project name not set"
+
 #: Builders that write a page a file, as readers see it.
 _BUILDERS = ("html", "dirhtml", "readthedocs", "readthedocsdirhtml")
 
@@ -74,7 +77,8 @@ class _Extension:
             return
         for problem in list_problems(self.settings, self._base_url(app), "html_baseurl"):
             _log().warning("chapterverse: %s", problem)
-        options = {"endpoint": self.settings.endpoint or None, "site": app.config.project, **starters.OPTION}
+        name = app.config.project if app.config.project != _UNNAMED else None
+        options = {"endpoint": self.settings.endpoint or None, "site": name, **starters.OPTION}
         options |= {**self.options.widget_options(), "version": self.settings.docs_version}
         files = assets(options, app.config.language or "")
         deliver(Path(app.outdir) / _FOLDER, files)
@@ -164,7 +168,7 @@ def _pages(app: Sphinx) -> list[tuple[str, str, str]]:
     return [
         (
             name,
-            app.env.doc2path(name, False).replace(os.sep, "/"),
+            Path(app.env.doc2path(name, False)).as_posix(),
             Path(builder.get_outfilename(name)).relative_to(app.outdir).as_posix(),
         )
         for name in sorted(app.env.found_docs)
