@@ -16,7 +16,8 @@ from api import quill
 from chapterverse.embedding import Vector
 from chapterverse.errors import ConfigurationError, TextTooLong
 from chapterverse.ext.enrichment.prompt import PageRequest, ReplyRefused, read_reply
-from chapterverse.indexing import status, sync
+from chapterverse.ext.site_check import status
+from chapterverse.indexing import sync
 from chapterverse.indexing.chunking import ChunkSizes, chunk
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.target import Target
