@@ -140,7 +140,6 @@ def test_what_the_model_wrote_is_shown_to_nobody(tmp_path: Path, server: Enrichi
         assert not any(line in c.text or line in c.embed_text for c in stored)
 
 
-@pytest.mark.slow
 def test_a_page_that_did_not_change_costs_nothing(tmp_path: Path, server: EnrichingServer) -> None:
     build(tmp_path, server)
     before = chunks(tmp_path)
@@ -305,7 +304,6 @@ def test_what_its_section_does_not_carry_is_dropped_and_other_ids_are_told(tmp_p
     assert (report.enrichment.to_json()["questions"], report.enrichment.to_json()["questions_kept"]) == (3, 0)
 
 
-@pytest.mark.slow
 def test_a_model_that_fails_leaves_pages_plain_and_is_asked_again_by_the_next_run(
     tmp_path: Path, server: EnrichingServer
 ) -> None:
@@ -361,7 +359,6 @@ class Strict(quill.Terms):
         return super().embed_documents(texts)
 
 
-@pytest.mark.slow
 def test_a_page_whose_expansion_the_embedder_rejects_is_plain_and_named(
     tmp_path: Path, server: EnrichingServer
 ) -> None:

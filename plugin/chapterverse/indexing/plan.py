@@ -63,7 +63,10 @@ class IndexPlan:
         """
         records = _records(target, live)
         files = compare_files(source_set.sources, records, target.pipeline, source_set.keep)
-        chunks, failed = _chunk_files(source_set, files.touched, target, progress)
+        touched = [source_set.sources[path] for path in files.touched]
+        outcomes = dict(chunk_all(touched, _chunker(target), target.workers, progress))
+        failed = {path: outcome for path, outcome in outcomes.items() if isinstance(outcome, str)}
+        chunks = {path: outcome for path, outcome in outcomes.items() if not isinstance(outcome, str)}
         files = files.without(failed)
         if not (chunks.keys() | files.unchanged) - source_set.document_paths:
             raise InputError(f"No page could be read, so the index stays as it is: {next(iter(failed.values()))}")
@@ -71,8 +74,10 @@ class IndexPlan:
             live = None
         stored = [p.chunk for p in live.points(files.touched + files.removed)] if live else []
         enrichment = _enrich(chunks, stored, live, files, target, progress, dry_run=dry_run)
-        chunks, vectors = dict(enrichment.chunks), Vectors(UnfinishedVectors(target.unfinished))
-        plan = cls(target, source_set, live, records, files, failed, chunks, stored, vectors, enrichment)
+        vectors = Vectors(UnfinishedVectors(target.unfinished))
+        plan = cls(
+            target, source_set, live, records, files, failed, dict(enrichment.chunks), stored, vectors, enrichment
+        )
         plan.compute_diff()
         return plan
 
@@ -190,20 +195,6 @@ class IndexPlan:
         paid = UnfinishedVectors(self.target.unfinished).read(chunks).keys()
         unpaid = [c for h, c in chunks.items() if h not in paid and c.type != PERSONA]
         return replace(report, embedded=len(unpaid), tokens=count_tokens(unpaid) if report.price else 0)
-
-
-def _chunk_files(
-    source_set: SourceSet, paths: Sequence[str], target: Target, progress: Progress
-) -> tuple[dict[str, list[Chunk]], dict[str, str]]:
-    """Return the chunks of each file, and an error message for each file that can't be read."""
-    chunks: dict[str, list[Chunk]] = {}
-    failed: dict[str, str] = {}
-    for path, outcome in chunk_all([source_set.sources[p] for p in paths], _chunker(target), target.workers, progress):
-        if isinstance(outcome, str):
-            failed[path] = outcome
-        else:
-            chunks[path] = outcome
-    return chunks, failed
 
 
 def _chunker(target: Target) -> PageChunker:
