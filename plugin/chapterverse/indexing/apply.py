@@ -266,7 +266,8 @@ def _alive(publication: Publication) -> Iterator[None]:
             with contextlib.suppress(ChapterVerseError):
                 publication.renew()
 
-    pulse = threading.Thread(target=beat)
+    # A second Ctrl-C doesn't wait for a renewal.
+    pulse = threading.Thread(target=beat, daemon=True)
     pulse.start()
     try:
         yield
