@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 
 from chapterverse.errors import AnswerWithheld, ModelLoading, ProviderError
 from chapterverse.extensions import load_part
-from chapterverse.text.plain import escape_markdown
+from chapterverse.text.markdown import escape_markdown
 from chapterverse_api import phrases
 from chapterverse_api.answer.segments import Segments, Votes, make_delta
 from chapterverse_api.answer.turn import Turn

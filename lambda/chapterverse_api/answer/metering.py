@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from chapterverse.embedding import Vector
 from chapterverse.model import EmbedderCard
-from chapterverse.text.utf8 import BILLED_TOKEN_BYTES, PROMPT_TOKEN_BYTES, utf8_length
+from chapterverse.text.tokens import BILLED_TOKEN_BYTES, PROMPT_TOKEN_BYTES, utf8_length
 from chapterverse_api.budget.daily_budget import Bill, TurnBudget, UsualCost
 from chapterverse_api.budget.prices import Price, Prices, Use
 from chapterverse_api.circuit_breaker import CircuitBreaker

@@ -19,7 +19,7 @@ from chapterverse.filters import EVERYTHING, And, Filter, FilterTree, In, all_of
 from chapterverse.model import MEMORY, PAGE, Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
-from chapterverse.text.shortening import cut_to_bytes
+from chapterverse.text.tokens import cut_to_bytes
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.conversation.detection import FollowUpVerdict, detect_follow_up
 from chapterverse_api.conversation.history import Conversation

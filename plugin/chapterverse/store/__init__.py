@@ -17,8 +17,7 @@ from chapterverse.extensions import open_offer
 from chapterverse.model import PERSONA, Chunk, EmbedderCard, Head, Point, Scope, SparseVector
 from chapterverse.project import build_command
 from chapterverse.settings import Settings
-from chapterverse.text.json_text import INTEGERS
-from chapterverse.text.utf8 import SURROGATE
+from chapterverse.text.json_text import INTEGERS, SURROGATE
 
 if TYPE_CHECKING:
     from chapterverse.filters import Filter

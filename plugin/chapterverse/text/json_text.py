@@ -17,6 +17,9 @@ MAX_LEVELS = 200
 #: Integers must fit 64 bits, as in every database and language.
 INTEGERS = range(-(2**63), 2**63)
 
+#: Half of a character beyond 16 bits, which JSON may hold and UTF-8 may not.
+SURROGATE = re.compile("[\ud800-\udfff]")
+
 _FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
 # A string matches up to its end or the end of the text, so no character is scanned twice.
 _TOKEN = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?|[\[{]|[\]}]', re.DOTALL)

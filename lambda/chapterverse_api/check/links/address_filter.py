@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from chapterverse.text.plain import escape_markdown
+from chapterverse.text.markdown import escape_markdown
 from chapterverse_api.check.links.hosts import HostFilter
 from chapterverse_api.check.links.known_text import KnownText, SiteText
 from chapterverse_api.check.links.markup import MarkupFilter

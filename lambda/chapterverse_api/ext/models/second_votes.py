@@ -9,7 +9,7 @@ from collections.abc import Callable
 from threading import Thread
 
 from chapterverse.errors import ProviderError
-from chapterverse.text.utf8 import utf8_length
+from chapterverse.text.tokens import utf8_length
 from chapterverse_api.answer.metering import MAX_VOTE_BYTES, MAX_VOTES
 from chapterverse_api.check.checkers import Checker, CheckRequest
 from chapterverse_api.deadline import Deadline

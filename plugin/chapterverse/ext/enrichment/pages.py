@@ -27,7 +27,7 @@ from chapterverse.model import PAGE, PERSONA, Chunk, Point, SparseVector, embed_
 from chapterverse.progress import Progress
 from chapterverse.project import make_folder
 from chapterverse.text import lexical, tokens
-from chapterverse.text.plain import plain
+from chapterverse.text.markdown import plain
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
 #: Seconds to wait for another run's lock.
