@@ -20,7 +20,7 @@ import pytest
 import qdrant_edge as edge
 
 from chapterverse.model import EmbedderCard, Point
-from chapterverse.store import files, preallocation
+from chapterverse.store import files
 from chapterverse.store.edge import EdgeStore
 from chapterverse.store.shard import SHARD, Shard
 from chapterverse.store.shard_draft import ShardDraft
@@ -156,9 +156,9 @@ def test_what_is_restored_is_as_the_engine_made_it(tmp_path: Path) -> None:
     draft.close()
     shard = tmp_path / "one" / SHARD
     before = files.sizes(shard)
-    preallocation.trim(shard)
+    files.trim(shard)
     assert sum(files.sizes(shard).values()) < 28 << 20 < 170 << 20 < sum(before.values())
-    preallocation.restore(shard)
+    files.restore(shard)
     assert files.sizes(shard) == before
 
 
@@ -171,7 +171,7 @@ def test_flags_are_released_under_whoever_has_them_open(tmp_path: Path) -> None:
     first = asked(store)
     # As another process opens it, which has not come to the end yet.
     second = edge.EdgeShard.load(str(live / SHARD))
-    preallocation.release(live, flags)
+    files.release(live, flags)
     assert len(second.scroll(edge.ScrollRequest(limit=200))[0]) == 100
     assert len(list(first.points())) == 100
     second.flush()
@@ -243,7 +243,7 @@ def test_files_that_another_reader_makes_and_removes_meanwhile_harm_nobody() -> 
             writer.start()
         try:
             for _ in range(1000):
-                preallocation.allocate(Path(folder))
+                files.allocate(Path(folder))
         finally:
             done.set()
             for writer in writers:
