@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import cache
 
 from chapterverse.calibration import logistic
-from chapterverse.reading.model import Reading, ReadingModel
+from chapterverse.reading import Reading, ReadingModel
 from chapterverse.text import lexical
 from chapterverse.text.json_text import load_json
 from chapterverse.text.markdown import plain
