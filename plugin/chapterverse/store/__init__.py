@@ -231,7 +231,7 @@ class GuardedStore(Protocol):
 
 def open_store(settings: Settings) -> Store:
     """Return the store that `settings.store` names. Nothing is read or sent yet. Raises as `open_offer` does."""
-    store: Store = open_offer("store", settings)
+    store: Store = open_offer("store", settings, protocol=Store)
     return store
 
 
