@@ -106,7 +106,7 @@ def require_space(folder: Path, size: int) -> None:
         raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)}, {math.ceil(needed / 1e6)} MB must be free")
 
 
-def is_in_memory(folder: Path) -> bool:
+def _is_in_memory(folder: Path) -> bool:
     """Return whether a folder is in a file system that takes memory for each page that is read (tmpfs)."""
     return _is_memory_device(folder.stat().st_dev)
 
@@ -217,7 +217,7 @@ def allocate(folder: Path) -> None:
     Raises:
         IndexFault: there is not enough memory.
     """
-    if not is_in_memory(folder):
+    if not _is_in_memory(folder):
         return
     holes = {path: stat.st_size for path, stat in _stat_files(folder) if stat.st_size > stat.st_blocks * 512}
     try:

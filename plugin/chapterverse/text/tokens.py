@@ -10,7 +10,6 @@ tiktoken itself would download the file at first use. The ranks are loaded when 
 from __future__ import annotations
 
 import functools
-import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,14 +39,6 @@ BILLED_TOKEN_BYTES = 2.5
 
 #: Bytes of the longest token: a text of n bytes has at least n / 128 tokens.
 _MAX_TOKEN_BYTES = 128
-
-#: No word contains an ASCII letter followed by another ASCII character, so both sides of this seam count the same
-#: separately and together.
-_SEAM = re.compile(r"[A-Za-z](?=[\x00-@\[-`{-\x7f])")
-
-#: Bytes to count, in percent of a text's bytes over the most. If counting saves every other byte, the rest fits: enough
-#: for 3.6 bytes a token.
-_HEAD_PERCENT = 140
 
 
 def load_ranks() -> dict[bytes, int]:
@@ -81,21 +72,12 @@ def count(text: str) -> int:
 
 
 def fits(text: str, most: int) -> bool:
-    """Whether `text` has at most `most` tokens. Counts only as much of it as needed."""
+    """Whether `text` has at most `most` tokens. Counts only where its length doesn't tell."""
     # A token has at least one byte and a character at most four. Long texts are never counted, because a run without
     # spaces takes more than linear time.
     if len(text) * 4 <= most or len(text) > most * _MAX_TOKEN_BYTES:
         return len(text) * 4 <= most
-    size = len(text.encode(errors="surrogatepass"))
-    if size <= most:
-        return True
-    seam = _SEAM.search(text, (size - most) * _HEAD_PERCENT * len(text) // (size * 100))
-    if not seam:
-        return count(text) <= most
-    # Even at one token per byte the rest may fit now.
-    head, rest = text[: seam.end()], text[seam.end() :]
-    remaining_tokens = most - count(head)
-    return len(rest.encode(errors="surrogatepass")) <= remaining_tokens or count(rest) <= remaining_tokens
+    return len(text.encode(errors="surrogatepass")) <= most or count(text) <= most
 
 
 def utf8_length(text: str | None) -> int:

@@ -18,8 +18,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from chapterverse.ext.enrichment.setting import PROMPT
+from chapterverse.ext.net.model_replies import unfence
 from chapterverse.model import Chunk
-from chapterverse.text.json_text import unfence
 from chapterverse.text.markdown import plain
 
 _INSTRUCTIONS = """\
