@@ -18,8 +18,6 @@ from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import Any
 
-from chapterverse.errors import IndexMismatch
-
 #: Version of the stored format. A head with a higher one was written by a newer release and is rejected.
 FORMAT = 1
 
@@ -480,27 +478,3 @@ class Head:
     def main_language(self) -> str:
         """The language of a text of the index that states none; an index without any text has no language."""
         return self.languages[0] if self.languages else "en"
-
-    @classmethod
-    def from_fields(cls, fields: Mapping[str, Any]) -> Head:
-        """Return the head with these fields, of JSON.
-
-        Raises:
-            IndexMismatch: it is in a newer format.
-            KeyError, TypeError, ValueError: a field is missing, unknown, or not of its type.
-        """
-        if int(fields["format"]) > FORMAT:
-            raise IndexMismatch(
-                f"The index is in format {fields['format']}, this release reads up to {FORMAT}: upgrade chapterverse."
-            )
-        parts = {"embedder": EmbedderCard(**fields["embedder"]), "languages": tuple(fields["languages"])}
-        head = cls(**{**fields, **parts})
-        card, numbers = head.embedder, (*dict(head.calibration).values(), head.fusion_weight)
-        names = (head.site, head.version, card.name, card.space, *head.languages)
-        texts = (head.pipeline, head.base_url, head.published_at, head.token)
-        counts = (head.generation, head.pages, head.chunks, card.size, card.limit)
-        if not all(isinstance(text, str) for text in (*names, *texts)):
-            raise TypeError
-        if not all(isinstance(n, int | float) for n in numbers) or not all(type(n) is int and n >= 0 for n in counts):
-            raise ValueError
-        return head

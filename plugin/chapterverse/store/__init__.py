@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from itertools import pairwise
@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexLocked, IndexMismatch, IndexMissing
 from chapterverse.extensions import open_offer
-from chapterverse.model import PERSONA, Chunk, EmbedderCard, Head, Point, Scope, SparseVector
+from chapterverse.model import FORMAT, PERSONA, Chunk, EmbedderCard, Head, Point, Scope, SparseVector
 from chapterverse.project import build_command
 from chapterverse.settings import Settings
 from chapterverse.text.json_text import INTEGERS, SURROGATE, parse_json
@@ -293,7 +293,31 @@ def parse_head_document(raw: bytes, place: object) -> tuple[Head, dict[str, Any]
     """
     with translating_errors(describe_damage(place)):
         document = parse_json(raw)
-        return Head.from_fields(document["head"]), document
+        return parse_head(document["head"]), document
+
+
+def parse_head(fields: Mapping[str, Any]) -> Head:
+    """Return the head with these fields, of JSON.
+
+    Raises:
+        IndexMismatch: it is in a newer format.
+        KeyError, TypeError, ValueError: a field is missing, unknown, or not of its type.
+    """
+    if int(fields["format"]) > FORMAT:
+        raise IndexMismatch(
+            f"The index is in format {fields['format']}, this release reads up to {FORMAT}: upgrade chapterverse."
+        )
+    parts = {"embedder": EmbedderCard(**fields["embedder"]), "languages": tuple(fields["languages"])}
+    head = Head(**{**fields, **parts})
+    card, numbers = head.embedder, (*dict(head.calibration).values(), head.fusion_weight)
+    names = (head.site, head.version, card.name, card.space, *head.languages)
+    texts = (head.pipeline, head.base_url, head.published_at, head.token)
+    counts = (head.generation, head.pages, head.chunks, card.size, card.limit)
+    if not all(isinstance(text, str) for text in (*names, *texts)):
+        raise TypeError
+    if not all(isinstance(n, int | float) for n in numbers) or not all(type(n) is int and n >= 0 for n in counts):
+        raise ValueError
+    return head
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from chapterverse.model import NAMESPACE, Head, Scope
-from chapterverse.store import translating_errors
+from chapterverse.store import parse_head, translating_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class ScopeRecord:
                 scope=Scope(_text(payload["site"]), _text(payload["version"])),
                 epoch=int(payload["epoch"]),
                 # Qdrant removes a field that is set to null.
-                head=Head.from_fields(payload["head"]) if payload.get("head") is not None else None,
+                head=parse_head(payload["head"]) if payload.get("head") is not None else None,
                 layout=CollectionLayout(**payload["layout"]),
                 lease=_text(payload["lease"]),
                 lease_until=int(payload["lease_until"]),
