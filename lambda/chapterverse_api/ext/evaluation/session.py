@@ -17,7 +17,7 @@ from chapterverse.calibration import read_weights
 from chapterverse.model import MEMORY, Chunk, Head
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
-from chapterverse.text.plain import plain
+from chapterverse.text.markdown import plain
 from chapterverse.text.sentences import split
 from chapterverse_api import phrases
 from chapterverse_api.answer.pipeline import answer_turn

@@ -13,7 +13,7 @@ from chapterverse.cli.parameters import argument, option, print_json, settings_f
 from chapterverse.model import FAQ, MEMORY, Head
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical, thesaurus
-from chapterverse.text.shortening import ellipsize
+from chapterverse.text.tokens import ellipsize
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.resources import Resources
 from chapterverse_api.answer.turn import Sources, Turn
