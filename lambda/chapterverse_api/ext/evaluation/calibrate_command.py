@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import secrets
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import typer
 
+from chapterverse.calibration import Calibration
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, progress_bar
 from chapterverse.cli.parameters import argument, option, print_json, settings_from, switch
+from chapterverse.errors import IndexLocked
 from chapterverse.indexing import publish_policy
+from chapterverse.indexing.apply import has_values, publishing
 from chapterverse.indexing.target import Target
-from chapterverse.ledger import open_ledger
-from chapterverse.model import Head
+from chapterverse.ledger import open_ledger, rows_of
+from chapterverse.model import Head, utc_now
+from chapterverse.progress import Progress
 from chapterverse.store import open_store
+from chapterverse_api.ext.evaluation import observations
 from chapterverse_api.ext.evaluation.eval_command import QuestionsBaseUrl
+from chapterverse_api.ext.evaluation.observations import CalibrationOutcome, Figures
 from chapterverse_api.ext.evaluation.questions import read_judged
 from chapterverse_api.ext.evaluation.session import EvaluationSession
-
-# Only the command itself loads the modules that fit.
-if TYPE_CHECKING:
-    from chapterverse_api.ext.evaluation.observations import CalibrationOutcome, Figures
 
 
 def calibrate(
@@ -50,8 +53,6 @@ def calibrate(
     weight in the search. Both are stored with the index. `index` keeps them until the embedder changes, or a release
     changes how words are read.
     """
-    from chapterverse_api.ext.evaluation import observations, tuning
-
     rows = read_judged(questions)
     observations.require_enough(rows, questions)
     settings = settings_from(**flags, ledger=ledger, embedder=embedder, base_url=base_url)
@@ -64,12 +65,47 @@ def calibrate(
         if not dry_run:
             opened, made_by = open_store(settings), head.embedder
             target = Target(head.scope, opened, open_ledger(settings), base_url=head.base_url, made_by=made_by)
-            head = tuning.tune(head, outcome.calibration, outcome.fusion_weight, target, report)
+            head = tune(head, outcome.calibration, outcome.fusion_weight, target, report)
     note(_summary(outcome, head, dry_run))
     if as_json:
         print_json(_document(outcome, head, dry_run))
     else:
         typer.echo("\n".join(_lines(outcome)))
+
+
+def tune(head: Head, calibration: Calibration, fusion_weight: float, target: Target, progress: Progress) -> Head:
+    """Publish the same points with another calibration and fusion weight, which later generations keep.
+
+    The ledger is updated too, so the next `index` has nothing to do. A kill in between only makes that run read every
+    file.
+
+    Args:
+        head: of the generation that was measured, which must still be live. That which is live then is returned.
+
+    Raises:
+        IndexLocked: another process is publishing, or published meanwhile.
+        IndexFault: the store can't be written to; nothing was changed.
+    """
+    fields: dict[str, Any] = {"calibration": calibration.to_json(), "fusion_weight": fusion_weight}
+    if has_values(head, fields):
+        return head
+    with publishing(target, progress) as publication:
+        live = publication.previous
+        if live is None or (live.head.generation, live.head.token) != (head.generation, head.token):
+            raise IndexLocked(f"Another process published {target.scope} meanwhile: run it again.")
+        # A ledger that describes another head stays as it is.
+        ledger_matches = rows_of(target.ledger, live.head) is not None
+        tuned = replace(
+            live.head,
+            generation=live.head.generation + 1,
+            published_at=utc_now(),
+            token=secrets.token_hex(8),
+            **fields,
+        )
+        publication.commit(tuned)
+        if ledger_matches:
+            target.ledger.save(target.scope, tuned.generation, (), (), tuned.token)
+    return tuned
 
 
 def _summary(outcome: CalibrationOutcome, head: Head, dry_run: bool) -> str:

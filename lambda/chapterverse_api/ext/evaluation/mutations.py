@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 
 from chapterverse_api.ext.evaluation.session import CitedClaim
 
-MUTATIONS = ("foreign", "number", "negation")
 #: Most claims that are mutated; more would change a share by less than a hundredth.
 _MAX_CLAIMS = 400
 _SEED = 0

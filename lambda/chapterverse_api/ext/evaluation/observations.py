@@ -1,10 +1,6 @@
 """Measures on labelled questions how much evidence an answer needs, and the best weight of the embedder.
 
-`_observe` returns an `Observation` of each question, `calibrate` a `CalibrationOutcome` of all, and `tuning.tune`
-publishes it as a new generation.
-
-The service searches the live index for every question with the configured embedder. Nothing is stored before all
-questions were searched.
+The service searches the live index for every question with the configured embedder.
 
 A question has a set of candidates, and the label doesn't say which candidate answers it. So the fit is iterative, as in
 multiple-instance learning (Andrews, Tsochantaridis & Hofmann, 2003): each question is represented by its strongest
@@ -28,7 +24,7 @@ from chapterverse.calibration.evidence import Calibration, ChunkFeatures, Coeffi
 from chapterverse.calibration.sampling import dot, regress
 from chapterverse.errors import IndexLocked, InputError
 from chapterverse.model import Head
-from chapterverse.progress import Progress
+from chapterverse.progress import Progress, track
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
 from chapterverse_api.ext.evaluation.metrics import reciprocal_rank
@@ -178,19 +174,6 @@ def _choose_floor(scores: Sequence[float], answerable: Sequence[bool], most_fals
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
-    """The features of one question's candidates, and the ranks of its expected places.
-
-    Attributes:
-        gains: for each weight tried, 1 over the rank of the first expected place; empty without an expected place or an
-            embedder.
-    """
-
-    example: Example
-    gains: Mapping[float, float]
-
-
-@dataclass(frozen=True, slots=True)
 class CalibrationOutcome:
     """The result of a calibration.
 
@@ -240,15 +223,11 @@ def calibrate(
     head = snapshot.head
     weights = TRIED_WEIGHTS if head.embedder.size else ()
     site = SitePlaces((head.base_url, settings.base_url))
-    observed = []
-    for done, row in enumerate(rows):
-        report("Asking questions", done, len(rows))
-        observed.append(_observe(row, weights, session, site))
+    observed = [_observe(row, weights, session, site) for row in track(report, "Asking questions", rows)]
     if session.snapshot().head != head:
         raise IndexLocked(f"The index of {head.scope} was published anew while it was calibrated: run it again.")
     report("Fitting", len(rows), len(rows))
-    examples = [o.example for o in observed]
-    gains = [o.gains for o in observed if o.gains]
+    examples, gains = [example for example, _ in observed], [gains for _, gains in observed if gains]
     answerable = sum(e.answerable for e in examples)
     return CalibrationOutcome(
         head=head,
@@ -262,16 +241,15 @@ def calibrate(
     )
 
 
-def _observe(row: QuestionRow, weights: Sequence[float], session: EvaluationSession, site: SitePlaces) -> Observation:
-    """Return the observation of one question."""
+def _observe(
+    row: QuestionRow, weights: Sequence[float], session: EvaluationSession, site: SitePlaces
+) -> tuple[Example, Mapping[float, float]]:
+    """Return the question's example, and for each weight 1 over the rank of the first expected place, if any is."""
     expected = distinct(site.place(address) for address in row.expected)
-    tried_weights = weights if expected else ()
-    try:
-        result = session.weigh(row.question, row.history, tried_weights)
-    except InputError as error:
-        raise InputError(f"{row.place}: {error}") from None
-    gains = {w: reciprocal_rank(ranks(expected, [site.place(url) for url in result["urls"][w]])) for w in tried_weights}
-    return Observation(Example(row.answerable, tuple(result["features"])), gains)
+    with row.named():
+        features, urls = session.weigh(row.question, row.history, weights if expected else ())
+    gains = {w: reciprocal_rank(ranks(expected, [site.place(url) for url in found])) for w, found in urls.items()}
+    return Example(row.answerable, tuple(features)), gains
 
 
 def best_weight(gains: Sequence[Mapping[float, float]], live: float) -> float:

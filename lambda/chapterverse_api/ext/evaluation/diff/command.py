@@ -22,7 +22,7 @@ from chapterverse_api.ext.evaluation.diff.answers import MOST_HEADINGS, Change, 
 from chapterverse_api.ext.evaluation.diff.base_index import open_base
 from chapterverse_api.ext.evaluation.diff.sections import IndexedSite, SectionChange, compare_sections
 from chapterverse_api.ext.evaluation.questions import QuestionRow, read_questions
-from chapterverse_api.ext.evaluation.text_report import printable
+from chapterverse_api.ext.evaluation.report import printable
 
 #: In the order of what a reviewer wants to know.
 _TITLES = {"lost": "Lost", "changed": "Changed", "appeared": "New"}
