@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from chapterverse.calibration.evidence import idf_of, read_question
@@ -42,8 +42,8 @@ class QuestionSearch:
     """
 
     words: Mapping[str, float]
-    terms: Mapping[str, frozenset[int]]
-    chunks: tuple[tuple[Chunk, float], ...]
+    terms: Mapping[str, set[int]]
+    chunks: Sequence[tuple[Chunk, float]]
     profile: Profile
 
 
@@ -66,16 +66,18 @@ class Searcher:
         for hit in hits:
             for term, weight in zip(hit.lexical.indices, hit.lexical.values, strict=True):
                 near[term] += weight * hit.score
-        self._weigh(near)
+        unknown = sorted(near.keys() - self._idf.keys())
+        for term, count in zip(unknown, self._snapshot.document_frequencies(unknown) if unknown else (), strict=True):
+            self._idf[term] = idf_of(count, self.head.chunks)
         weighed = {term: weight * self._idf[term] for term, weight in near.items()}
         strongest = dict(sorted(weighed.items(), key=lambda item: (-item[1], item[0]))[:_PROFILE_TERMS])
-        by_surface: dict[str, set[int]] = defaultdict(set)
+        terms_of: dict[str, set[int]] = defaultdict(set)
         for word in words:
-            by_surface[word.surface].update(word.terms)
+            terms_of[word.surface].update(word.terms)
         return QuestionSearch(
-            {w: max(idf.get(t, 0.0) for t in terms) for w, terms in by_surface.items()},
-            {w: frozenset(terms) for w, terms in by_surface.items()},
-            tuple((hit.chunk, hit.score) for hit in hits),
+            {word: max(idf.get(term, 0.0) for term in terms) for word, terms in terms_of.items()},
+            terms_of,
+            [(hit.chunk, hit.score) for hit in hits],
             _mix(_unit(own), _unit(strongest)),
         )
 
@@ -90,11 +92,6 @@ class Searcher:
     def place(self, url: str) -> Chunk | None:
         """Return a chunk of the section with this address; None if the index has none."""
         return next(iter(self._snapshot.page(url, "url")), None)
-
-    def _weigh(self, terms: Iterable[int]) -> None:
-        unknown = sorted(set(terms) - self._idf.keys())
-        for term, count in zip(unknown, self._snapshot.document_frequencies(unknown) if unknown else (), strict=True):
-            self._idf[term] = idf_of(count, self.head.chunks)
 
 
 def _unit(vector: Profile) -> Profile:
@@ -113,22 +110,28 @@ def _mix(own: Profile, near: Profile) -> Profile:
 def join(profiles: Sequence[Profile], least: float = LEAST_NEARNESS) -> list[list[int]]:
     """Return the numbers of the questions of each subject, by average linkage."""
     members, near = _nearness(profiles)
-    # One pair of each group, the nearest first; of equally near ones that with the lowest numbers.
-    queue = [pair for a in near for pair in _nearest_pair(a, near, members, least)]
+
+    def pairs(a: int) -> Iterator[tuple[float, int, int]]:
+        """Yield a group's pairs that are near enough, each behind its mean nearness below 0."""
+        for b, total in near[a].items():
+            if (mean := total / (len(members[a]) * len(members[b]))) >= least:
+                yield -mean, min(a, b), max(a, b)
+
+    # The nearest first; of equally near ones that with the lowest numbers.
+    queue = [pair for a in near for pair in pairs(a) if pair[1] == a]
     heapq.heapify(queue)
     while queue:
-        pair = heapq.heappop(queue)
-        _, a, b = pair
-        if a not in members:
+        negative_mean, a, b = heapq.heappop(queue)
+        # A pair of which one was joined meanwhile has another nearness, or is none.
+        total = near.get(a, {}).get(b, 0.0)
+        if not total or total / (len(members[a]) * len(members[b])) != -negative_mean:
             continue
-        # A pair of others that were joined is no nearer than the nearer of both was.
-        if [pair] == _nearest_pair(a, near, members, least):
-            members[a] += members.pop(b)
-            for other, sum_ in near.pop(b).items():
-                near[other].pop(b)
-                if other != a:
-                    near[a][other] = near[other][a] = near[a].get(other, 0.0) + sum_
-        for pair in _nearest_pair(a, near, members, least):
+        members[a] += members.pop(b)
+        for other, total in near.pop(b).items():
+            del near[other][b]
+            if other != a:
+                near[a][other] = near[other][a] = near[a].get(other, 0.0) + total
+        for pair in pairs(a):
             heapq.heappush(queue, pair)
     return [sorted(numbers) for numbers in members.values()]
 
@@ -155,12 +158,3 @@ def _nearness(profiles: Sequence[Profile]) -> tuple[dict[int, list[int]], dict[i
                 near[number][other] = near[other][number] = value
     sizes = {number: len(same) for number, same in members.items()}
     return members, {a: {b: v * sizes[a] * sizes[b] for b, v in row.items()} for a, row in near.items()}
-
-
-def _nearest_pair(
-    a: int, near: Mapping[int, Mapping[int, float]], members: Mapping[int, Sequence[int]], least: float
-) -> list[tuple[float, int, int]]:
-    """Return the pair of a group and the nearest one after it, behind their mean nearness below 0; [] without any."""
-    size = len(members[a])
-    nearest = min(((-value / (size * len(members[b])), a, b) for b, value in near[a].items() if b > a), default=None)
-    return [nearest] if nearest and -nearest[0] >= least else []

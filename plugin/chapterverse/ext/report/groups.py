@@ -12,7 +12,7 @@ from chapterverse.ext.report.gaps import MAX_SEARCHED, QuestionSearch, Searcher,
 from chapterverse.ext.report.masking import mask
 from chapterverse.ext.report.turns import AskedTurn, count_readers, normalize
 from chapterverse.model import Chunk
-from chapterverse.progress import Progress
+from chapterverse.progress import Progress, track
 from chapterverse.text.lexical import terms_of
 
 _MAX_LACKS = 8
@@ -85,7 +85,7 @@ def group_turns(turns: Sequence[AskedTurn], searcher: Searcher | None, progress:
     by_question = {question: gap for gap in gaps for question in gap.searches}
     sections: dict[str, Group] = {}
     for turn in turns:
-        gap = by_question.get(normalize(turn.question)) if turn.question and turn.status != "answered" else None
+        gap = by_question.get(normalize(turn.question or "")) if turn.status != "answered" else None
         section = turn.sections[0] if turn.sections else ""
         (gap or sections.setdefault(section, Group("section", section))).turns.append(turn)
     return sorted([*gaps, *sections.values()], key=_rank)
@@ -115,11 +115,9 @@ def distinct_questions(turns: Iterable[AskedTurn]) -> dict[str, str]:
 
 def _find_gaps(questions: Mapping[str, str], searcher: Searcher, progress: Progress) -> list[Group]:
     """Return a group for each subject of these questions, without turns yet."""
-    searches: dict[str, QuestionSearch] = {}
-    for number, question in enumerate(sorted(questions), 1):
-        # As written, because a name and a key are known by their capitals.
-        searches[question] = searcher.search(mask(questions[question]))
-        progress("Searching what was not answered", number, len(questions))
+    asked = track(progress, "Searching what was not answered", sorted(questions))
+    # As written, because a name and a key are known by their capitals.
+    searches = {question: searcher.search(mask(questions[question])) for question in asked}
     # What shares no word with the docs is about nothing that they could lack, such as "thanks".
     about = [question for question, found in searches.items() if found.chunks]
     return [
@@ -134,8 +132,9 @@ def _gap(questions: Sequence[str], searches: Mapping[str, QuestionSearch], searc
     held = terms_of(word for chunk in searcher.section(nearest) for word in searcher.words(chunk))
     lacks: dict[str, float] = defaultdict(float)
     for each in found.values():
-        for word in (word for word, terms in each.terms.items() if not terms & held):
-            lacks[word] += each.words[word]
+        for word, terms in each.terms.items():
+            if not terms & held:
+                lacks[word] += each.words[word]
     missing = tuple(sorted(lacks, key=lambda word: (-lacks[word], word)))
     return Group("gap", min(questions), searches=found, nearest=nearest, missing=missing)
 

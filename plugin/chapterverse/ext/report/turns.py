@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias
 
 from chapterverse.errors import InputError
+from chapterverse.extensions import load
 from chapterverse.progress import Progress
+from chapterverse.settings import Settings
 from chapterverse.text import lexical
 
 TurnStatus: TypeAlias = Literal["answered", "hedged", "refused"]
@@ -78,6 +80,28 @@ class AskedTurn:
         return self.status != "answered" or self.is_rated_down or self.is_asked_again
 
 
+def read_records(settings: Settings) -> list[AskedTurn]:
+    """Return the turns that `settings.records` names, with their ratings; none of what is forgotten or expired.
+
+    Raises:
+        ConfigurationError: it names no database.
+        RecordsFault: the database can't be reached or used.
+    """
+    records = load("chapterverse_api.records:open_records")(settings)
+    return [
+        AskedTurn(
+            turn.turn_id,
+            thread=thread,
+            at=at,
+            question=turn.question,
+            status=STATUSES.get(turn.status),
+            sections=tuple(place.url for place in turn.cited),
+            is_rated_down=rating == "down",
+        )
+        for thread, at, turn, rating in (records.turns() if records else ())
+    ]
+
+
 def count_readers(turns: Iterable[AskedTurn]) -> int:
     return len({turn.reader for turn in turns})
 
@@ -117,6 +141,15 @@ class LogReading:
     lines: int = 0
     foreign: int = 0
     unknown: int = 0
+
+    @property
+    def notes(self) -> list[str]:
+        """What was not read, a sentence each."""
+        sentences = [
+            (self.foreign, f"{self.foreign} of {self.lines} lines of the log are cut, or another program's."),
+            (self.unknown, f"{self.unknown} lines of the log say what this release doesn't know."),
+        ]
+        return [sentence for count, sentence in sentences if count]
 
     def take(self, line: bytes) -> None:
         """Take what one line says."""
@@ -192,8 +225,7 @@ def _take_response(turn: AskedTurn, event: Mapping[str, Any]) -> bool:
     if not _take_head(turn, event):
         return False
     turn.status = STATUSES.get(str(event.get("status")))
-    sections = event.get("sections")
-    if isinstance(sections, list):
+    if isinstance(sections := event.get("sections"), list):
         # The same object for all turns.
         turn.sections = tuple(sys.intern(s) for s in sections[:_MAX_SECTIONS] if isinstance(s, str))
     return turn.status is not None
