@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -23,7 +24,7 @@ from chapterverse.progress import Progress
 from chapterverse.store import open_store
 from chapterverse_api.ext.evaluation import observations
 from chapterverse_api.ext.evaluation.eval_command import QuestionsBaseUrl
-from chapterverse_api.ext.evaluation.observations import CalibrationOutcome, Figures
+from chapterverse_api.ext.evaluation.observations import CalibrationOutcome
 from chapterverse_api.ext.evaluation.questions import read_judged
 from chapterverse_api.ext.evaluation.session import EvaluationSession
 
@@ -117,19 +118,18 @@ def _summary(outcome: CalibrationOutcome, head: Head, dry_run: bool) -> str:
     return f"Calibrated {head.scope} on {questions}, generation {head.generation}"
 
 
-def _lines(outcome: CalibrationOutcome) -> list[str]:
+def _lines(outcome: CalibrationOutcome) -> Iterator[str]:
     before, after = outcome.before, outcome.after
-    rows = [
-        ("refused of the unanswerable", f"{before.refused:.3f}", f"{after.refused:.3f}"),
-        ("refused of the answerable", f"{before.false_refusals:.3f}", f"{after.false_refusals:.3f}"),
-        ("AUC", f"{before.auc:.3f}", f"{after.auc:.3f}"),
-        ("weight of the embedder", f"{outcome.head.fusion_weight:.1f}", f"{outcome.fusion_weight:.1f}"),
-    ]
-    lines = [f"{'':28} before   after", *(f"{name:28} {one:>6}  {other:>6}" for name, one, other in rows)]
+    yield f"{'':28} before   after"
+    for name, one, other in (
+        ("refused of the unanswerable", before.refused, after.refused),
+        ("refused of the answerable", before.false_refusals, after.false_refusals),
+        ("AUC", before.auc, after.auc),
+    ):
+        yield f"{name:28} {one:6.3f}  {other:6.3f}"
+    yield f"{'weight of the embedder':28} {outcome.head.fusion_weight:6.1f}  {outcome.fusion_weight:6.1f}"
     if outcome.mrr:
-        weights = "  ".join(f"{weight:.1f} {mrr:.3f}" for weight, mrr in outcome.mrr.items())
-        lines.append(f"MRR by weight: {weights}")
-    return lines
+        yield f"MRR by weight: {'  '.join(f'{weight:.1f} {mrr:.3f}' for weight, mrr in outcome.mrr.items())}"
 
 
 def _document(outcome: CalibrationOutcome, head: Head, dry_run: bool) -> dict[str, Any]:
@@ -139,17 +139,17 @@ def _document(outcome: CalibrationOutcome, head: Head, dry_run: bool) -> dict[st
         "generation": head.generation,
         "embedder": head.embedder.name,
         "questions": {"answerable": outcome.answerable, "unanswerable": outcome.unanswerable},
-        "before": _figures(outcome.before),
-        "after": _figures(outcome.after),
+        "before": _round(asdict(outcome.before)),
+        "after": _round(asdict(outcome.after)),
         "fusion_weight": {
             "before": outcome.head.fusion_weight,
             "after": outcome.fusion_weight,
-            "mrr": {f"{weight:.1f}": round(mrr, 4) for weight, mrr in outcome.mrr.items()},
+            "mrr": _round({f"{weight:.1f}": mrr for weight, mrr in outcome.mrr.items()}),
         },
         "calibration": outcome.calibration.to_json(),
         "stored": not dry_run,
     }
 
 
-def _figures(figures: Figures) -> dict[str, float]:
-    return {name: round(value, 4) for name, value in asdict(figures).items()}
+def _round(figures: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in figures.items()}
