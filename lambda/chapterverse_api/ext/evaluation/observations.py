@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
@@ -90,19 +91,14 @@ def measure_calibration(examples: Sequence[Example], calibration: Calibration) -
 
 def cross_validate(examples: Sequence[Example], most_false: float) -> Figures:
     """Return the figures of a cross-validation: each question is judged by a fit to the other folds."""
-    margins = dict[int, float]()
-    for rest, part in _folds(examples):
-        calibration = fit_to_questions([examples[i] for i in rest], most_false)
-        margins |= {i: _evidence(examples[i], calibration) - calibration.floor for i in part}
-    return _figures(examples, [margins[i] for i in range(len(examples))])
-
-
-def _folds(examples: Sequence[Example]) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield the indices of the training and the test questions; all folds have about as many of each kind."""
-    kinds = [[i for i, e in enumerate(examples) if e.answerable is kind] for kind in (True, False)]
-    for fold in range(FOLDS):
-        part = sorted(i for kind in kinds for i in kind[fold::FOLDS])
-        yield sorted(set(range(len(examples))).difference(part)), part
+    seen, folds = Counter[bool](), list[int]()
+    # All folds have about as many questions of each kind.
+    for example in examples:
+        folds.append(seen[example.answerable] % FOLDS)
+        seen[example.answerable] += 1
+    others = ([e for e, other in zip(examples, folds, strict=True) if other != fold] for fold in range(FOLDS))
+    fits = [fit_to_questions(rest, most_false) for rest in others]
+    return _figures(examples, [_evidence(e, fits[f]) - fits[f].floor for e, f in zip(examples, folds, strict=True)])
 
 
 def _evidence(example: Example, calibration: Calibration) -> float:

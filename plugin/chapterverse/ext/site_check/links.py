@@ -106,24 +106,18 @@ class InternalLinks:
             if url := clean_url(urljoin(base, src)):
                 self._record(url, None, path, src)
 
-    def by_file(self) -> dict[str, dict[str, InternalLink]]:
-        """Return the links by file and fragment."""
-        links: dict[str, dict[str, InternalLink]] = {}
-        for (url, fragment), link in self.by_target.items():
-            if (file := self.places.file(url)) is not None and fragment:
-                links.setdefault(file, {})[fragment] = link
-        return links
-
-    def find_broken(self, is_file: Callable[[str], bool]) -> Iterator[tuple[str, str | None, InternalLink]]:
-        """Yield address, fragment and link where no page of the site is known at the address.
+    def resolve(self, find_file: Callable[[str], str]) -> Iterator[tuple[str, str, str | None, InternalLink]]:
+        """Yield address, file, fragment and link of each place of the site, the file "" if the site lacks it.
 
         Args:
-            is_file: whether the site has a file at an address.
+            find_file: returns the file at an address, "" without one.
         """
-        rooted = self._owns_root(is_file)
+        rooted = self._owns_root(find_file)
         for (url, fragment), link in self.by_target.items():
-            if self.places.file(url) is None and link.certain and (rooted or not link.rooted):
-                yield url, fragment, link
+            if page := self.places.file(url):
+                yield url, page, fragment, link
+            elif link.certain and (rooted or not link.rooted):
+                yield url, find_file(url), fragment, link
 
     def _record(self, url: str, fragment: str | None, path: str, href: str, has_target: bool = False) -> None:
         if not url.startswith(self.places.base):
@@ -140,7 +134,7 @@ class InternalLinks:
         if certain and not link.certain:
             link.source, link.href, link.certain = path, href, True
 
-    def _owns_root(self, is_file: Callable[[str], bool]) -> bool:
+    def _owns_root(self, find_file: Callable[[str], str]) -> bool:
         """Whether a path from the root of the host means a file of the site, below whose address it leads.
 
         Another site may share a host. So most of such paths must lead to files of this one, as where a generator writes
@@ -149,7 +143,7 @@ class InternalLinks:
         if urlsplit(self.places.base).path != "/":
             return True
         rooted = {url for (url, _), link in self.by_target.items() if link.rooted and link.certain}
-        return 2 * sum(self.places.file(url) is not None or is_file(url) for url in rooted) > len(rooted)
+        return 2 * sum(bool(self.places.file(url) or find_file(url)) for url in rooted) > len(rooted)
 
 
 def has(ids: set[str], fragment: str) -> bool:
