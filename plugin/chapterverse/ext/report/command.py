@@ -15,7 +15,7 @@ from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.cli.parameters import option, print_json, settings_from, switch
 from chapterverse.errors import IndexFault, InputError
 from chapterverse.ext.report.document import make_document
-from chapterverse.ext.report.gaps import Searcher
+from chapterverse.ext.report.groups import Searcher
 from chapterverse.ext.report.rendering import write_gaps, write_markdown, write_page
 from chapterverse.ext.report.second_asking import ask_again, is_current, write_file
 from chapterverse.ext.report.turns import AskedTurn, read_log, read_records

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from chapterverse.ext.report.document import Document, chunk_place, list_facts
-from chapterverse.ext.report.gaps import Searcher
-from chapterverse.ext.report.groups import Group
+from chapterverse.ext.report.groups import Group, Searcher
 from chapterverse.ext.report.masking import show
 from chapterverse.text.shortening import ellipsize
 from chapterverse.version import __version__

@@ -17,8 +17,7 @@ from typing import Any, TypeAlias
 from chapterverse.database import make_file
 from chapterverse.errors import InputError, ProviderError
 from chapterverse.ext.report.document import EXAMPLES, MAX_GROUPS
-from chapterverse.ext.report.gaps import Searcher
-from chapterverse.ext.report.groups import Group, distinct_questions
+from chapterverse.ext.report.groups import Group, Searcher, distinct_questions
 from chapterverse.ext.report.masking import mask, show
 from chapterverse.ext.report.turns import STATUSES, AskedTurn, normalize
 from chapterverse.extensions import load

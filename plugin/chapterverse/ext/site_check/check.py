@@ -18,8 +18,18 @@ from urllib.parse import unquote, urljoin, urlsplit
 from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError, PageTooLarge, UnreadablePage
 from chapterverse.ext.site_check.findings import Findings
 from chapterverse.ext.site_check.index_check import IndexedPages, no_pages_of, open_index
-from chapterverse.ext.site_check.inspection import Inspection, has_text, inspect, read_ids
-from chapterverse.ext.site_check.links import NOWHERE, InternalLink, InternalLinks, Places, has, read_redirects
+from chapterverse.ext.site_check.pages import (
+    NOWHERE,
+    Inspection,
+    InternalLink,
+    InternalLinks,
+    Places,
+    has,
+    has_text,
+    inspect,
+    read_ids,
+    read_redirects,
+)
 from chapterverse.ext.site_check.secret_scan import SecretScanner
 from chapterverse.indexing.known_address import read_known_site
 from chapterverse.indexing.status import State
