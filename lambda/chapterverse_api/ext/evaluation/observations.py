@@ -2,10 +2,10 @@
 
 The service searches the live index for every question with the configured embedder.
 
-A question has a set of candidates, and the label doesn't say which candidate answers it. So the fit is iterative, as in
-multiple-instance learning (Andrews, Tsochantaridis & Hofmann, 2003): each question is represented by its strongest
-candidate, the coefficients are fitted, and the strongest are chosen again. Only the bias may be negative, so a
-candidate that another one dominates is never the strongest and is dropped.
+A label doesn't say which candidate of a question answers it. So the fit is iterative, as in multiple-instance learning
+(Andrews, Tsochantaridis & Hofmann, 2003): each question is represented by its strongest candidate, the coefficients are
+fitted, and the strongest are chosen again. Only the bias may be negative, so a candidate that another one dominates is
+never the strongest and is dropped.
 
 The floor refuses the most unanswerable questions at the allowed share of refused answerable ones. The bias is shifted
 so that the floor is one half, with and without an embedder.
@@ -72,12 +72,7 @@ class Figures:
 
 
 def fit_to_questions(examples: Sequence[Example], most_false: float) -> Calibration:
-    """Return the calibration that separates these questions best.
-
-    Args:
-        examples: questions of both kinds.
-        most_false: share of the answerable ones that may be refused.
-    """
+    """Return the calibration that separates these questions best, refusing a share of the answerable ones at most."""
     embedded = any(f.nearness is not None for e in examples for f in e.candidates)
     words = _fit_weights(examples, most_false, embedded=False)
     both = _fit_weights(examples, most_false, embedded=True) if embedded else None
@@ -140,8 +135,7 @@ def _pareto_rows(candidates: Sequence[ChunkFeatures], embedded: bool) -> _Bag:
 
 def _learn(bags: Sequence[_Bag], labels: Sequence[int]) -> list[float]:
     # Both kinds have the same weight in total, independent of their numbers.
-    share = {kind: len(labels) / 2 / labels.count(kind) for kind in (0, 1)}
-    weights = [share[label] for label in labels]
+    weights = [len(labels) / 2 / labels.count(label) for label in labels]
     chosen, beta = [max(bag, key=sum) for bag in bags], list[float]()
     for _ in range(_MAX_ROUNDS):
         beta = regress_rising(chosen, labels, _RIDGE, weights)
@@ -154,8 +148,7 @@ def _learn(bags: Sequence[_Bag], labels: Sequence[int]) -> list[float]:
 
 def _choose_floor(scores: Sequence[float], answerable: Sequence[bool], most_false: float) -> float:
     """Return the score below which questions are refused: the middle of the widest gap of the equally good."""
-    good = sorted(s for s, a in zip(scores, answerable, strict=True) if a)
-    bad = sorted(s for s, a in zip(scores, answerable, strict=True) if not a)
+    bad, good = (sorted(s for s, a in zip(scores, answerable, strict=True) if a is kind) for kind in (False, True))
     values = sorted(set(filter(math.isfinite, scores)))
     edges = [values[0] - 1.0, *values, values[-1] + 1.0]
     places = [((low + high) / 2, high - low) for low, high in pairwise(edges)]

@@ -11,7 +11,7 @@ import base64
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,11 +78,15 @@ def _figures(run: Run) -> Iterator[str]:
     if run.answerable:
         yield f"{'':10} {'section':>7} {'page':>7}"
         for name in metrics.RANKED:
-            yield f"{name:10} {in_digits(figures[name]):>7} {in_digits(figures[metrics.PAGE_PREFIX + name]):>7}"
+            yield f"{name:10} {_in_digits(figures[name]):>7} {_in_digits(figures[metrics.PAGE_PREFIX + name]):>7}"
     refused = sum(row.refused for row in run.unanswerable)
     answered = len(run.answerable) - len(run.false_refusals)
-    yield f"{'refused':10} {in_digits(figures[metrics.REFUSED]):>7}   {refused} of {len(run.unanswerable)} unanswerable"
-    yield f"{'answered':10} {in_digits(figures[metrics.ANSWERED]):>7}   {answered} of {len(run.answerable)} answerable"
+    yield _outcome(metrics.REFUSED, figures, f"{refused} of {len(run.unanswerable)} unanswerable")
+    yield _outcome(metrics.ANSWERED, figures, f"{answered} of {len(run.answerable)} answerable")
+
+
+def _outcome(name: str, figures: Mapping[str, float | None], counts: str) -> str:
+    return f"{name:10} {_in_digits(figures[name]):>7}   {counts}"
 
 
 def of_answers(run: Run) -> Iterator[str]:
@@ -101,12 +105,12 @@ def _answers(run: Run) -> Iterator[str]:
     statuses = ", ".join(f"{n} {status}" for status, n in document["statuses"].items() if n)
     yield f"Answers by {run.generator}: {statuses or 'none'}"
     for name, value in run.answer_figures.items():
-        yield f"{name:21} {in_digits(value):>7}{_describe_counts(name, run)}"
+        yield f"{name:21} {_in_digits(value):>7}{_describe_counts(name, run)}"
     outcomes = document["outcomes"]
     if outcomes["questions"]:
         right = f"{outcomes['right']} of {outcomes['questions']} answers right"
-        yield f"{'brier':21} {in_digits(document['brier']):>7}   of the confidence, the less the better; {right}"
-        yield f"{'ece':21} {in_digits(document['ece']):>7}   expected calibration error, the less the better"
+        yield f"{'brier':21} {_in_digits(document['brier']):>7}   of the confidence, the less the better; {right}"
+        yield f"{'ece':21} {_in_digits(document['ece']):>7}   expected calibration error, the less the better"
     ends = (f"{_STAGE_ENDS[stage]} {seconds:.3f}" for stage, seconds in document["seconds"].items())
     yield f"Mean seconds until: {', '.join(ends)}"
 
@@ -148,7 +152,7 @@ def _rank(rank: int | None) -> str:
     return "–" if rank is None else str(rank)
 
 
-def in_digits(value: float | None) -> str:
+def _in_digits(value: float | None) -> str:
     """Return a figure with three digits, a dash if there is none."""
     return "–" if value is None else f"{value:.3f}"
 
@@ -180,7 +184,7 @@ def load_template() -> Template:
         lstrip_blocks=True,
         finalize=_without_controls,
     )
-    environment.filters["figure"] = in_digits
+    environment.filters["figure"] = _in_digits
     environment.filters["linkable"] = _linkable
     return environment.get_template("report.html")
 

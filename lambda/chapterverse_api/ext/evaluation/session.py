@@ -108,7 +108,7 @@ class _Sections:
     def __init__(self, index: SiteIndex, snapshot: Snapshot) -> None:
         self._index = index
         self._snapshot = snapshot
-        self._passages: dict[Place, tuple[Passage, str] | None] = {}
+        self.passage = cache(self._find)
 
     def cite(self, text: str, places: Mapping[str, Place], kind: _SegmentKind = "prose") -> frozenset[str]:
         """Return the citations that the verifier keeps throughout a text that has these and no others."""
@@ -121,14 +121,8 @@ class _Sections:
         citations = [frozenset(span.citations) for span in verified.spans if span.check != "none"]
         return frozenset.intersection(*citations) if citations and not verified.unsupported_count else frozenset()
 
-    def passage(self, url: str, chunk_id: str) -> tuple[Passage, str] | None:
-        """Return the section of a chunk and its language; None if it isn't at this address."""
-        key = url, chunk_id
-        if key not in self._passages:
-            self._passages[key] = self._find(*key)
-        return self._passages[key]
-
     def _find(self, url: str, chunk_id: str) -> tuple[Passage, str] | None:
+        """Return the section of a chunk and its language; None if it isn't at this address."""
         address = self._index.published_url(url, self._snapshot.head)
         chunks: list[Chunk] = self._snapshot.page(address, "url") if address else []
         chunk = next((c for c in chunks if c.chunk_id == chunk_id), None)
@@ -188,10 +182,10 @@ def _segments(response: ChatResponse, languages: Sequence[str]) -> Iterator[Segm
 def _sentences(segment: Segment) -> Iterator[str]:
     """Yield sentences with a claim, without code, headings and announcements."""
     for sentence in split(segment.text):
-        words = list(lexical.words(sentence.plain_text))
-        if sentence.plain_text.startswith(OMISSION):
+        text = sentence.plain_text
+        if sentence.kind != "prose" or text.startswith(OMISSION) or text.endswith((":", "：")):
             continue
-        if sentence.kind == "prose" and len(words) >= _MIN_WORDS and not sentence.plain_text.endswith((":", "：")):
+        if len(list(lexical.words(text))) >= _MIN_WORDS:
             yield segment.text[sentence.start : sentence.end].strip()
 
 

@@ -48,16 +48,12 @@ _PROBABILITIES = ("answerability", "first page", "evidence", "floor")
 def trace_answer(resources: Resources, query: ChatQuery) -> dict[str, Any]:
     """Answer a question as `answer` does, and return the document of `trace --json`.
 
-    query_id, question, state, attempts, created_at, processed_at, model, generator
     states       each state with the seconds until it
     faq          the entry that answered, or None
     nearest_faq  the likeliest entry if none answered, with the `least` probability of an answer, or None
     memories     the memories that informed a model
-    retrieval    None without a search, else searched, subject, unknown_words, synonyms by words, algorithm,
-                 verdict, answerability, evidence, floor, failures, timings, total, and the candidates, each
-                 with its `source` id or the stage that `omitted` it
-    sentences    each sentence with its `check`
-    response     the `ChatResponse`
+    retrieval    None without a search, else what was searched, and the candidates, each with its `source` id or the
+                 stage that `omitted` it
 
     Raises:
         InputError: a filter names no known field, or the page is of another site.

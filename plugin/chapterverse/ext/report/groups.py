@@ -45,14 +45,12 @@ class QuestionSearch:
     """A question as an index sees it.
 
     Attributes:
-        words: its content words as written, with their weights.
-        terms: the terms of each of these words, as alternatives.
+        words: the weights of its content words as written, and the terms of each, as alternatives.
         chunks: the nearest chunks with their scores.
         profile: the weights of its own terms and of the nearest chunks', of length 1.
     """
 
-    words: Mapping[str, float]
-    terms: Mapping[str, set[int]]
+    words: Mapping[str, tuple[float, set[int]]]
     chunks: Sequence[tuple[Chunk, float]]
     profile: Profile
 
@@ -81,12 +79,11 @@ class Searcher:
             self._idf[term] = idf_of(count, self.head.chunks)
         weighed = {term: weight * self._idf[term] for term, weight in near.items()}
         strongest = dict(sorted(weighed.items(), key=lambda item: (-item[1], item[0]))[:_PROFILE_TERMS])
-        terms_of: dict[str, set[int]] = defaultdict(set)
+        by_word: dict[str, set[int]] = defaultdict(set)
         for word in words:
-            terms_of[word.surface].update(word.terms)
+            by_word[word.surface].update(word.terms)
         return QuestionSearch(
-            {word: max(idf.get(term, 0.0) for term in terms) for word, terms in terms_of.items()},
-            terms_of,
+            {word: (max(idf.get(term, 0.0) for term in terms), terms) for word, terms in by_word.items()},
             [(hit.chunk, hit.score) for hit in hits],
             _mix(_unit(own), _unit(strongest)),
         )
@@ -282,9 +279,9 @@ def _gap(questions: Sequence[str], searches: Mapping[str, QuestionSearch], searc
     held = terms_of(word for chunk in searcher.section(nearest) for word in searcher.words(chunk))
     lacks: dict[str, float] = defaultdict(float)
     for each in found.values():
-        for word, terms in each.terms.items():
+        for word, (weight, terms) in each.words.items():
             if not terms & held:
-                lacks[word] += each.words[word]
+                lacks[word] += weight
     missing = tuple(sorted(lacks, key=lambda word: (-lacks[word], word)))
     return Group("gap", min(questions), searches=found, nearest=nearest, missing=missing)
 
