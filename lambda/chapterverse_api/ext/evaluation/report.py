@@ -200,19 +200,15 @@ def render(template: Template, run: Run, bars: Sequence[Bar], comparison: Compar
         release=__version__,
         style=Markup(style),  # noqa: S704  (our own file, which holds nothing to escape)
         style_hash=f"sha256-{digest}",
-        figures=run.figures,
-        ranked=tuple(metrics.RANKED),
+        metrics=metrics,
         bars=[bar.to_json(run.measured) for bar in bars],
         comparison=comparison,
         ranks=count_ranks(run),
         evidence=count_evidence(run),
         answers=run.to_json().get("answers"),
         warned=list(of_answers(run)),
-        confidence=metrics.bins(run.outcomes),
         chapters=by_chapter(run.answerable),
         worst=worst(run.answerable),
-        let_through=[row for row in run.unanswerable if not row.refused],
-        depth=metrics.DEPTH,
     )
 
 

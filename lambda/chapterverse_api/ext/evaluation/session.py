@@ -146,10 +146,12 @@ def _judge(response: ChatResponse, seconds: dict[str, float], sections: _Section
     segments = list(_segments(response, ("en", *head.languages)))
     valid = [(s.citations, sections.cite(s.text, cited(s), s.kind)) for s in segments]
     sentences = [(text, s.citations, sections.cite(text, cited(s))) for s in segments for text in _sentences(s)]
-    quotes = [(s.text, next(iter(cited(s).values()), None)) for s in response.segments if s.kind == "quote"]
-    found = [(text, sections.passage(*place)) for text, place in quotes if place]
-    alone = [(text, places[min(kept)]) for text, _, kept in sentences if len(kept) == 1]
-    whole_quotes = [(text, section[0].section) for text, section in found if section]
+    cited_quotes = [
+        (s.text, next(iter(cited(s).values()))) for s in response.segments if s.kind == "quote" and cited(s)
+    ]
+    found = [(text, sections.passage(*place)) for text, place in cited_quotes]
+    quotes = [(text, section[0].section) for text, section in found if section]
+    alone = [(text, *places[min(kept)]) for text, _, kept in sentences if len(kept) == 1]
     result = AnswerResult(
         response.status,
         response.grounding_confidence,
@@ -160,13 +162,13 @@ def _judge(response: ChatResponse, seconds: dict[str, float], sections: _Section
         carried=sum(bool(kept) for _, _, kept in sentences),
         pairs=sum(len(citations) for _, citations, _ in sentences),
         precise=sum(i in kept for _, citations, kept in sentences for i in citations),
-        quotes=len(whole_quotes),
-        silent_cuts=sum(cut_in_silence(text, section) for text, section in whole_quotes),
-        repeated=repeats([text for text, _ in whole_quotes]),
+        quotes=len(quotes),
+        silent_cuts=sum(cut_in_silence(text, section) for text, section in quotes),
+        repeated=repeats([text for text, _ in quotes]),
         seconds=seconds,
         degraded=response.degraded_reason,
     )
-    claims: list[CitedClaim] = [{"text": text, "url": url, "chunk_id": i} for text, (url, i) in alone]
+    claims: list[CitedClaim] = [{"text": text, "url": url, "chunk_id": i} for text, url, i in alone]
     dumped = [s.model_dump() for s in response.segments]
     return JudgedAnswer(result, response.sources_cited, claims, dumped, head.generation)
 
