@@ -75,13 +75,13 @@ def calibrate(
 
 
 def tune(head: Head, calibration: Calibration, fusion_weight: float, target: Target, progress: Progress) -> Head:
-    """Publish the same points with another calibration and fusion weight, which later generations keep.
+    """Publish the same points with another calibration and fusion weight; return the live head.
 
     The ledger is updated too, so the next `index` has nothing to do. A kill in between only makes that run read every
     file.
 
     Args:
-        head: of the generation that was measured, which must still be live. That which is live then is returned.
+        head: of the generation that was measured, which must still be live.
 
     Raises:
         IndexLocked: another process is publishing, or published meanwhile.
