@@ -1,6 +1,7 @@
-"""Searches for every question, and on request answers it, and makes supported sentences of the answers false.
+"""Searches for every question, on request answers it, and tests the check of citations.
 
-The latter measures how many the check catches. A fixed seed selects the sentences and their changes:
+The test makes supported sentences of the answers false, and counts how many the check catches. A fixed seed selects the
+sentences and their changes:
 
     foreign   a sentence of another page under this citation
     number    one of the sentence's numbers changed
@@ -71,11 +72,14 @@ def search_questions(
     chunks = [point.chunk for point in snapshot.points()]
     site = SitePlaces((head.base_url, settings.base_url), chunks)
     questions = [_place(question, chunks) for question in questions]
-    found = [_search_one(question, session, head) for question in track(report, "Asking questions", questions)]
-    rows = tuple(_row(question, search, site) for question, search in zip(questions, found, strict=True))
+    rows, floor = [], 0.0
+    for question in track(report, "Asking questions", questions):
+        search = _search_one(question, session, head)
+        rows.append(_row(question, search, site))
+        floor = search.retrieval.calibration.floor
     missing = [(question.place, a) for question, row in zip(questions, rows, strict=True) for a in row.missing]
     warnings = tuple(_warning(place, address, site) for place, address in missing)
-    return Run(_index(head, settings), found[-1].retrieval.calibration.floor, utc_now(), rows, warnings)
+    return Run(_index(head, settings), floor, utc_now(), tuple(rows), warnings)
 
 
 def _place(question: QuestionRow, chunks: Sequence[Chunk]) -> QuestionRow:
