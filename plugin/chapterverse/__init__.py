@@ -12,7 +12,7 @@ from chapterverse.version import __version__
 if TYPE_CHECKING:
     from chapterverse.embedding import Embedder
     from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexFault, InputError, ProviderError
-    from chapterverse.indexing.enrichment import PageEnricher
+    from chapterverse.indexing.additions import PageEnricher
     from chapterverse.ledger import Ledger
     from chapterverse.manifests import Command, Extension, Setting
     from chapterverse.model import Chunk, Head, Point
@@ -31,7 +31,7 @@ _PLACES = {
     "IndexFault": "errors",
     "InputError": "errors",
     "Ledger": "ledger",
-    "PageEnricher": "indexing.enrichment",
+    "PageEnricher": "indexing.additions",
     "Point": "model",
     "ProviderError": "errors",
     "Publication": "store",

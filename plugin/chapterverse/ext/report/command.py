@@ -20,7 +20,7 @@ from chapterverse.ext.report.rendering import write_gaps, write_markdown, write_
 from chapterverse.ext.report.second_asking import ask_again, is_current, write_file
 from chapterverse.ext.report.turns import AskedTurn, read_log, read_records
 from chapterverse.extensions import load_part
-from chapterverse.indexing.plugins.index_run import Log
+from chapterverse.indexing.index_run import Log
 from chapterverse.progress import Progress
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store

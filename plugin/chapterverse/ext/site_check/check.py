@@ -31,14 +31,12 @@ from chapterverse.ext.site_check.pages import (
     read_redirects,
 )
 from chapterverse.ext.site_check.secret_scan import SecretScanner
-from chapterverse.indexing.known_address import read_known_site
-from chapterverse.indexing.status import State
-from chapterverse.page_globs import PageGlobs
+from chapterverse.ext.site_check.status import State
+from chapterverse.indexing.index_run import read_known_site
 from chapterverse.page_kinds import explain_no_text
 from chapterverse.progress import Progress, track
 from chapterverse.readers.built_site import read_site
-from chapterverse.readers.encoding import decode_page
-from chapterverse.readers.folder import list_files, read_page
+from chapterverse.readers.folder import PageGlobs, decode_page, list_files, read_page
 from chapterverse.readers.site_pages import SitePages
 from chapterverse.readers.urls import clean_url, read_sitemap
 from chapterverse.settings import Settings
