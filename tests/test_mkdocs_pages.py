@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chapterverse.mkdocs import BuildPages
-from chapterverse.page_globs import PageGlobs
+from chapterverse.readers.folder import PageGlobs
 from chapterverse.readers.html.page_mark import PageMark
 
 

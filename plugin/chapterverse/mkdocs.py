@@ -29,12 +29,12 @@ from chapterverse.indexing.additions import find_documents
 from chapterverse.indexing.options import complete, explain_unknown_options
 from chapterverse.local_server import Preview
 from chapterverse.model import stated_date
-from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import EXCLUDED, OPTED_OUT, known_content_type, unknown_content_type
 from chapterverse.project import leads_out
+from chapterverse.readers.folder import PageGlobs
 from chapterverse.readers.front_matter import tag_values, text_value
+from chapterverse.readers.html.dom import apply_edits
 from chapterverse.readers.html.page_mark import PageMark, mark_content, seal
-from chapterverse.readers.html.tokenizer import apply_edits
 from chapterverse.readers.marked_pages import hold_changed, read_marked_pages
 from chapterverse.readers.site_pages import SitePages
 from chapterverse.readers.urls import clean_base

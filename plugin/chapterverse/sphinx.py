@@ -27,7 +27,7 @@ from chapterverse.indexing.index_run import (
     update_index,
 )
 from chapterverse.indexing.options import Options, complete
-from chapterverse.page_globs import PageGlobs
+from chapterverse.readers.folder import PageGlobs
 from chapterverse.settings import Settings
 from chapterverse.site import starters
 from chapterverse.site.agent_files import AgentFiles

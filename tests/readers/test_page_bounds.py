@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import PageTooLarge
-from chapterverse.ext.sources.markdown.page import read_markdown
+from chapterverse.ext.sources.markdown.page import MAX_BRACKETS, read_markdown
 from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.page_chunker import PageChunker
 from chapterverse.readers.built_site import read_site
-from chapterverse.readers.page_bounds import MAX_BRACKETS, MAX_DEPTH, MAX_ELEMENTS, MAX_PAGE_CHARS
+from chapterverse.readers.html.parser import MAX_DEPTH, MAX_ELEMENTS, MAX_PAGE_CHARS
 from chapterverse.readers.sections.html_page import read_document, read_fragment, read_with_links
 from fakes.docs import SCOPE
 

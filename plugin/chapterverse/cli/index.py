@@ -21,9 +21,8 @@ from chapterverse.indexing.index_run import Site, index_site, read_known_site
 from chapterverse.indexing.report import Report
 from chapterverse.model import Head, Scope, slug
 from chapterverse.readers.built_site import read_site
-from chapterverse.readers.site_generator import SiteGenerator
 from chapterverse.readers.site_pages import SitePages
-from chapterverse.readers.urls import clean_base, is_web_address
+from chapterverse.readers.urls import SiteGenerator, clean_base, is_web_address
 from chapterverse.settings import Settings
 from chapterverse.site import starters
 from chapterverse.store import open_store

@@ -40,7 +40,7 @@ from chapterverse.model import (
 from chapterverse.progress import WAITING, Progress
 from chapterverse.store import Publication, Snapshot
 from chapterverse.text import lexical
-from chapterverse.text.plain import plain
+from chapterverse.text.markdown import plain
 
 _WRITE_BATCH = 1000
 #: Seconds between two renewals.

@@ -33,7 +33,7 @@ from chapterverse.model import (
     replace_unstorable,
 )
 from chapterverse.text import tokens
-from chapterverse.text.utf8 import PROSE_TOKEN_BYTES
+from chapterverse.text.tokens import PROSE_TOKEN_BYTES
 
 #: Most cl100k tokens of an embedded chunk. A path longer than a quarter of it is shortened in the middle.
 CAP = CHUNK_TOKENS

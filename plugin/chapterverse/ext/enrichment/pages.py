@@ -24,7 +24,7 @@ from chapterverse.indexing.additions import Enrichment
 from chapterverse.model import PAGE, PERSONA, Chunk, Point, SparseVector, embed_hash
 from chapterverse.progress import Progress
 from chapterverse.text import lexical, tokens
-from chapterverse.text.plain import plain
+from chapterverse.text.markdown import plain
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
 #: A section must be among so many.

@@ -40,8 +40,8 @@ from chapterverse.indexing.index_run import (
 from chapterverse.indexing.options import Options, complete
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Source
-from chapterverse.readers.site_generator import SiteGenerator
 from chapterverse.readers.site_pages import SitePages
+from chapterverse.readers.urls import SiteGenerator
 from chapterverse.settings import Settings
 from chapterverse.site import starters
 from chapterverse.site.delivery import deliver

@@ -15,7 +15,7 @@ from chapterverse.ext.site_check.status import States, derive
 from chapterverse.extensions import load_part
 from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ
-from chapterverse.readers.site_generator import SiteGenerator
+from chapterverse.readers.urls import SiteGenerator
 from chapterverse.store import only_head, open_store
 
 
