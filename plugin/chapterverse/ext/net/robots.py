@@ -25,20 +25,18 @@ class _Rule:
     allows: bool
 
     def matches(self, path: str) -> bool:
-        pattern, is_anchored = self.pattern.removesuffix("$"), self.pattern.endswith("$")
-        first, *parts = pattern.split("*")
-        if not path.startswith(first):
-            return False
+        pattern = self.pattern[:-1] if self.pattern.endswith("$") else f"{self.pattern}*"
+        if "*" not in pattern:
+            return path == pattern
+        first, *parts, last = pattern.split("*")
         at = len(first)
         # The leftmost match of each part leaves the most for the next, so no other one need be tried.
-        for part in parts[:-1] if is_anchored else parts:
+        for part in parts:
             start = path.find(part, at)
             if start < 0:
                 return False
             at = start + len(part)
-        if not is_anchored:
-            return True
-        return path.endswith(parts[-1]) and len(path) - len(parts[-1]) >= at if parts else at == len(path)
+        return path.startswith(first) and path.endswith(last) and len(path) - len(last) >= at
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ class Rules:
     rules: tuple[_Rule, ...] = ()
 
     @classmethod
-    def parse(cls, text: str, agent: str = USER_AGENT) -> Rules:
+    def parse(cls, text: str) -> Rules:
         """Return the rules in a `robots.txt`. Never fails, and takes time linear in the length."""
         groups: dict[str, list[_Rule]] = {}
         agents: list[str] = []
@@ -68,7 +66,7 @@ class Rules:
                 # A rule without a path forbids nothing.
                 for group in agents if value else ():
                     groups[group].append(_Rule(_normalize(value), name == "allow"))
-        return cls(tuple(groups.get(agent, groups.get("*", ()))))
+        return cls(tuple(groups.get(USER_AGENT, groups.get("*", ()))))
 
     def allow(self, path: str) -> bool:
         """Return whether a path with its query may be fetched. The longest rule that matches decides."""
