@@ -92,7 +92,7 @@ def test_requests_share_a_connection(server: LoopbackServer) -> None:
     rest = JsonClient(server.url, {})
     for _ in range(3):
         rest.post("/", {})
-    rest.get("/")
+    rest.send("GET", "/")
     assert server.connections == 1
 
 
@@ -232,7 +232,7 @@ def test_no_server_is_one_sentence() -> None:
     with LoopbackServer() as gone:
         rest = JsonClient(gone.url, {})
     with pytest.raises(ProviderError, match="could not be reached") as caught:
-        rest.get("/")
+        rest.send("GET", "/")
     assert caught.value.retryable
 
 

@@ -103,10 +103,6 @@ class JsonClient:
         )
         self._connections = Connections(address, connect_seconds)
 
-    def get(self, path: str) -> Reply:
-        """Return the reply to a GET. Otherwise as `send`."""
-        return self.send("GET", path)
-
     def post(
         self, path: str, body: Mapping[str, Any], *, seconds: float | None = None, closing: Closing = nullcontext
     ) -> Reply:
@@ -148,17 +144,14 @@ class JsonClient:
         closing: Closing,
         accept: str = "text/event-stream",
     ) -> Iterator[Stream]:
-        """Send `body` and yield the stream that answers it. It is tried again as in `send`, until the stream begins.
+        """Send `body` and yield the stream that answers it. Otherwise as `send`, until the stream begins.
 
         Args:
-            path: the path below the base URL.
-            body: the document that is sent as JSON.
-            seconds: the time for all of it: connecting, tries, pauses and every read.
-            closing: as for `send`.
+            seconds: the time for all of it, with every read.
             accept: the type of the reply that is asked for.
 
         Raises:
-            ProviderError: no reply came within the time, or it was ended; `Stream.events` raises the same.
+            ProviderError: as of `send`; `Stream.events` raises the same.
         """
         request = self._request("POST", path, body, seconds, accept=accept)
         with closing(request.abort.trigger):

@@ -139,18 +139,19 @@ class Fetcher:
         Raises:
             FetchFailed: the address may not be fetched, no whole answer came in time, or it is too large.
         """
-        for name, value in (headers or {}).items():
+        headers = headers or {}
+        for name, value in headers.items():
             if not is_header_safe(name) or not is_header_safe(value):
                 raise FetchFailed(f"The header {name[:60]!a} holds characters that no header has.")
         deadline = time.monotonic() + (self._seconds if seconds is None else seconds)
         abort = Abort()
         with closing(abort.trigger):
             for _ in range(_MAX_REDIRECTS + 1):
-                result = self._hop(url, headers or {}, deadline, abort)
+                result = self._hop(url, headers, deadline, abort)
                 if isinstance(result, Download):
                     return result
                 if self._leaves(url, result):
-                    headers = None
+                    headers = {}
                 url = result
         raise FetchFailed(f"{_split(url)[0].host} redirects more than {_MAX_REDIRECTS} times.")
 
