@@ -51,7 +51,7 @@ TARGETS = {
         f"{SERVICE}/http/guard/*.py",
         "api/http/guard/test_*.py api/http/routes/test_[cm]*[ps].py api/limits/test_p*.py api/observability/test_m*.py",
     ),
-    "connections": (f"{SERVICE}/http/connections.py", "api/http/test_connections.py"),
+    "connections": (f"{SERVICE}/ext/server/connections.py", "ext/server/test_connections.py"),
     "budget": (
         f"{SERVICE}/budget/*.py",
         "api/budget/test_*.py api/answer/test_m*.py api/answer/test_second_votes.py api/observability/test_metrics.py",

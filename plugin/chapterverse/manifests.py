@@ -185,7 +185,6 @@ CORE = Extension(
         ),
         "search": Command("Ask", "chapterverse_api.commands.ask:search", "List the chunks that a question finds."),
         "ask": Command("Ask", "chapterverse_api.commands.ask:ask", "Answer a question, or explain a text."),
-        "serve": Command("Ask", "chapterverse_api.commands.ask:serve", "Run the API, and optionally serve the site."),
         "status": Command("Operate", "chapterverse.cli.index:status", "Show what is indexed."),
     },
     events={"": "chapterverse_api.answer.event:measure"},
@@ -193,6 +192,15 @@ CORE = Extension(
 
 EXTENSIONS = (
     CORE,
+    Extension(
+        "server",
+        parts={"server": "chapterverse_api.ext.server.server:server"},
+        commands={
+            "serve": Command(
+                "Ask", "chapterverse_api.ext.server.command:serve", "Run the API, and optionally serve the site."
+            )
+        },
+    ),
     Extension(
         "sources",
         parts={

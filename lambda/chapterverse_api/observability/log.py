@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from queue import Full, Queue
-from threading import Lock, Thread
 from traceback import extract_tb
 from typing import Any, Literal, TextIO
 
@@ -40,13 +36,6 @@ request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 _logger = logging.getLogger("chapterverse")
 
-#: The most lines in the queue; further ones are dropped.
-_MAX_QUEUED_LINES = 1000
-#: Seconds that an ending process waits for the queue.
-_CLOSE_SECONDS = 1.0
-#: Seconds in which `ThrottledErrors` writes an error once.
-_THROTTLE_SECONDS = 10.0
-
 
 def event(
     name: EventName,
@@ -71,7 +60,7 @@ def event(
 def write(fields: Mapping[str, Any], level: int = logging.INFO) -> None:
     """Write `fields` as one JSON line with `time` (ISO 8601, UTC) and `request_id` (null outside of a request)."""
     if _logger.isEnabledFor(level):
-        _logger.log(level, "%s", _line(fields))
+        _logger.log(level, "%s", line(fields))
 
 
 @contextmanager
@@ -107,70 +96,6 @@ def set_handler(handler: logging.Handler) -> None:
     _logger.propagate = False
 
 
-class LineWriter(logging.Handler):
-    """Writes lines in its own thread, so that a full pipe doesn't block the answers. Thread-safe.
-
-    If the queue is full, lines are dropped, and the next line written is preceded by their number.
-    """
-
-    def __init__(self, descriptor: int) -> None:
-        super().__init__()
-        self._descriptor = descriptor
-        self._lines: Queue[str | None] = Queue(_MAX_QUEUED_LINES)
-        self._dropped = 0
-        self._thread = Thread(target=self._write, name="chapterverse-log", daemon=True)
-        self._thread.start()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        try:
-            self._lines.put_nowait(record.getMessage())
-        except Full:
-            self._dropped += 1
-
-    def close(self) -> None:
-        """Wait a moment for the queued lines."""
-        super().close()
-        with suppress(Full):
-            self._lines.put(None, timeout=_CLOSE_SECONDS)
-        self._thread.join(_CLOSE_SECONDS)
-
-    def _write(self) -> None:
-        while (line := self._lines.get()) is not None:
-            dropped, self._dropped = self._dropped, 0
-            if dropped:
-                head = {"event": "error", "turn_id": None, "thread_id": None, "execution_time": None}
-                message = "Lines of the log were dropped, because what reads it is too slow."
-                line = f"{_line(head | {'code': 'log_dropped', 'message': message, 'times': dropped})}\n{line}"
-            # Not a file object, because its lock would be held while the pipe is full, and the process could not end.
-            data = f"{line}\n".encode()
-            with suppress(OSError):
-                while data:
-                    data = data[os.write(self._descriptor, data) :]
-
-
-class ThrottledErrors:
-    """Logs errors that a client can cause at will: each once in ten seconds, with the number of times.
-
-    Args:
-        clock: monotonic seconds.
-    """
-
-    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._lock = Lock()
-        self._written: dict[tuple[FieldValue, ...], tuple[float, int]] = {}
-
-    def log(self, code: str, message: str | None = None, error: BaseException | None = None) -> None:
-        """Write an `error` event, or only count it if the same one was just written."""
-        fields: dict[str, Any] = {"code": code, **(error_origin(error) if error else {}), "message": message}
-        key, now = tuple(fields.values()), self._clock()
-        with self._lock:
-            last, missed = self._written.get(key, (-_THROTTLE_SECONDS, 0))
-            is_throttled = now - last < _THROTTLE_SECONDS
-            self._written[key] = (last, missed + 1) if is_throttled else (now, 0)
-        if not is_throttled:
-            event("error", **fields, times=missed + 1)
-
-
-def _line(fields: Mapping[str, Any]) -> str:
+def line(fields: Mapping[str, Any]) -> str:
+    """Return what `write` writes."""
     return json.dumps({"time": utc_now("milliseconds"), "request_id": request_id.get(), **fields})
