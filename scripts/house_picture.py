@@ -26,7 +26,7 @@ LAYERS = {
     ),
     "chapterverse_api": (
         "handler", "ext", "commands", "app", "service_loader", "http", "service", "answer", "search",
-        "conversation", "check records budget", "limits index draft validation",
+        "conversation", "check budget", "limits index draft validation",
         "rejections retrieval_contract", "contract phrases observability circuit_breaker deadline", "request_limits",
     ),
 }  # fmt: skip

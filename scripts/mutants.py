@@ -56,7 +56,7 @@ TARGETS = {
         f"{SERVICE}/budget/*.py",
         "api/budget/test_*.py api/answer/test_m*.py api/answer/test_second_votes.py api/observability/test_metrics.py",
     ),
-    "limits": (f"{SERVICE}/limits/*.py", "api/limits/test_*.py api/budget/test_*.py"),
+    "limits": (f"{SERVICE}/limits.py {SERVICE}/ext/limiter/*.py", "api/limits/test_*.py api/budget/test_*.py"),
 }
 #: Seconds of a processor that the tests of one mutant may need, and that the mutant may need beyond twice their own.
 MOST_SECONDS, PATIENCE = 8.0, 10.0

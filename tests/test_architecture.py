@@ -34,9 +34,9 @@ OPEN_TO_SERVICE = {
 
 #: The rooms that another room needs.
 ROOMS_BELOW = {
-    "aws": {"net"}, "s3": {"aws", "leases", "net"}, "dynamodb": {"aws"}, "qdrant": {"leases", "net"},
+    "aws": {"net"}, "s3": {"aws", "leases", "net"}, "dynamodb": {"aws", "conversations"}, "qdrant": {"leases", "net"},
     "fastembed": {"embedders"}, "postgres": {"conversations"}, "npm": {"site_check", "transfer"},
-    "evaluation": {"knowledge", "transfer"},
+    "report": {"conversations"}, "evaluation": {"knowledge", "transfer"},
     **{room: {"embedders", "models", "net"} for room in ("cohere", "openai", "bedrock")},
     "agents": {"models", "net"}, **{room: {"net"} for room in ("enrichment", "sources")},
 }  # fmt: skip

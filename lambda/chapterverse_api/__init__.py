@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from chapterverse_api.check.checkers import Checker, CheckRequest
     from chapterverse_api.draft.draft import AnswerGenerator, Span
     from chapterverse_api.draft.requests import GenerationRequest, Passage
-    from chapterverse_api.limits.protocols import Limiter
-    from chapterverse_api.records import Records
+    from chapterverse_api.ext.conversations.records import Records
+    from chapterverse_api.limits import Limiter
     from chapterverse_api.search.lookups import LookupQuery, LookupResult, make_candidate
     from chapterverse_api.search.ranking import Candidate
     from chapterverse_api.search.rerankers import Reranker
@@ -26,11 +26,11 @@ _PLACES = {
     "CheckRequest": "check.checkers",
     "Checker": "check.checkers",
     "GenerationRequest": "draft.requests",
-    "Limiter": "limits.protocols",
+    "Limiter": "limits",
     "LookupQuery": "search.lookups",
     "LookupResult": "search.lookups",
     "Passage": "draft.requests",
-    "Records": "records",
+    "Records": "ext.conversations.records",
     "Reranker": "search.rerankers",
     "Span": "draft.draft",
     "create_app": "app",

@@ -166,10 +166,7 @@ CORE = Extension(
         "reranker": {"none": "", "local": ""},
         "generator": {"extractive": "chapterverse_api.draft.extractive:Extractive.from_settings"},
         "checker": {"words": ""},
-        "limiter": {
-            "memory": "chapterverse_api.limits.memory:MemoryLimiter.from_settings",
-            "sqlite:PATH": "chapterverse_api.limits.sqlite:SqliteLimiter.from_settings",
-        },
+        "limiter": {"memory": "chapterverse_api.limits:MemoryLimiter.from_settings"},
     },
     commands={
         "index": Command("Build", "chapterverse.cli.index:index", "Update the index to hold exactly this site."),
@@ -359,6 +356,10 @@ EXTENSIONS = (
         },
         # A secret may still name the database.
         routes=dict.fromkeys(("records", "secrets_arn"), "chapterverse_api.ext.conversations.routes:router"),
+    ),
+    Extension(
+        "limiter",
+        offers={"limiter": {"sqlite:PATH": "chapterverse_api.ext.limiter.sqlite:SqliteLimiter.from_settings"}},
     ),
     Extension(
         "postgres",

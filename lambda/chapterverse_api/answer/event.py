@@ -6,11 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from chapterverse.errors import ChapterVerseError, ConfigurationError
+from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery, ChatResponse, Feedback
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.draft.draft import Writer
 from chapterverse_api.observability import metrics
+
+_MAX_DAYS = 3650
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,10 @@ class AnswerGiven:
 
 #: Is called with each answer, after the reader has it. What it raises is logged.
 Listener: TypeAlias = Callable[[AnswerGiven], object]
+
+
+class RecordsFault(ChapterVerseError):
+    """The database of conversations can't be reached or used. Answers don't depend on it."""
 
 
 class KeptConversations(Protocol):
@@ -80,3 +88,17 @@ def measure(answer: AnswerGiven) -> None:
         not_in_docs=answer.response.status == "not_in_docs",
         degraded=answer.is_degraded,
     )
+
+
+def parse_days(settings: Settings) -> int:
+    """Return the number of days for which a conversation is kept.
+
+    Raises:
+        ConfigurationError: the setting is no such number.
+    """
+    text = settings.records_days.strip()
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(_MAX_DAYS)) and 1 <= int(text) <= _MAX_DAYS):
+        raise ConfigurationError(
+            f"CHAPTERVERSE_RECORDS_DAYS is no number of days: set it to a whole number from 1 to {_MAX_DAYS}."
+        )
+    return int(text)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse
 
 from chapterverse.extensions import load_part
+from chapterverse_api.answer.event import RecordsFault
 from chapterverse_api.contract import (
     ChatQuery,
     ChatResponse,
@@ -26,7 +27,6 @@ from chapterverse_api.http import answers
 from chapterverse_api.http.answers import get_service
 from chapterverse_api.http.guard import rate
 from chapterverse_api.http.guard.body import GuardedRoute
-from chapterverse_api.records import RecordsFault
 from chapterverse_api.rejections import Rejection, openapi_entries
 from chapterverse_api.retrieval_contract import RetrievalResponse
 

@@ -20,8 +20,8 @@ from chapterverse.store import open_store
 from chapterverse_api.answer.search import find_sources
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest
+from chapterverse_api.ext.conversations.records import StoredTurn, open_records
 from chapterverse_api.ext.conversations.threads import Threads
-from chapterverse_api.records import StoredTurn, open_records
 from chapterverse_api.service import Service
 
 ENTRIES = "\n\n".join(

@@ -24,7 +24,7 @@ from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.draft.prompts import MAX_ROUND_TOKENS
 from chapterverse_api.ext.evaluation.trace_command import trace_answer
 from chapterverse_api.ext.models.tool_rounds import MAX_QUERY_CHARS
-from chapterverse_api.limits.memory import MemoryLimiter
+from chapterverse_api.limits import MemoryLimiter
 from chapterverse_api.service import Service
 from chapterverse_api.validation import make_query
 from fakes.cohere_chat import ChatReply

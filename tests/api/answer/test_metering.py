@@ -16,7 +16,7 @@ from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import ChatMessage, GenerationRequest, ModelRequest, ToolSpec, Usage
-from chapterverse_api.limits.protocols import Reservation
+from chapterverse_api.limits import Reservation
 
 LONG = ToolSpec("long", "─" * 5_000, {})
 

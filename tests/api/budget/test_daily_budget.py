@@ -17,8 +17,7 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.budget.daily_budget import BudgetSpent, DailyBudget, TurnBudget, UsualCost
 from chapterverse_api.budget.prices import Price, Use
-from chapterverse_api.limits.memory import MemoryLimiter
-from chapterverse_api.limits.protocols import LimiterFault, RateWindow, Reservation
+from chapterverse_api.limits import LimiterFault, MemoryLimiter, RateWindow, Reservation
 from chapterverse_api.observability import metrics
 from fakes.clocks import Clock
 from fakes.recorded_log import recorded_log

@@ -7,7 +7,7 @@ from chapterverse_api.contract import Message
 from chapterverse_api.conversation.history import REPORTED
 from chapterverse_api.draft.prompts import MAX_HISTORY_TOKENS, MAX_PROMPT_MESSAGES, estimate_tokens
 from chapterverse_api.draft.requests import ChatMessage
-from chapterverse_api.records import StoredThread, StoredTurn
+from chapterverse_api.ext.conversations.records import StoredThread, StoredTurn
 
 
 def kept(*pairs: tuple[str, str], summary: str = "", status: str = "answered") -> StoredThread:

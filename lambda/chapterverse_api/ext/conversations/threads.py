@@ -16,7 +16,7 @@ from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse.text.shortening import cut_to_words
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
-from chapterverse_api.answer.event import AnswerGiven
+from chapterverse_api.answer.event import AnswerGiven, RecordsFault
 from chapterverse_api.contract import ChatQuery, ChatResponse, Feedback
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.conversation.transcript import Signer, truncate
@@ -25,16 +25,15 @@ from chapterverse_api.draft.draft import Writer
 from chapterverse_api.draft.prompts import MAX_HISTORY_TOKENS, MAX_SUMMARY_TOKENS, estimate_tokens
 from chapterverse_api.draft.requests import ChatMessage, ModelRequest
 from chapterverse_api.ext.conversations.recall import MAX_READ_TURNS, continue_thread
-from chapterverse_api.observability import log
-from chapterverse_api.records import (
+from chapterverse_api.ext.conversations.records import (
     CitedSource,
     Records,
-    RecordsFault,
     StoredRating,
     StoredThread,
     StoredTurn,
     open_records,
 )
+from chapterverse_api.observability import log
 
 #: Turns after which a summary is made.
 SUMMARY_TURNS = 6

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from chapterverse.ext.report.turns import STATUSES, AskedTurn
 from chapterverse.settings import Settings
-from chapterverse_api.records import open_records
+from chapterverse_api.ext.conversations.records import open_records
 
 
 def read_kept_turns(settings: Settings) -> Iterator[AskedTurn]:

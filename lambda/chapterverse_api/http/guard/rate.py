@@ -26,7 +26,7 @@ from chapterverse.extensions import load_part, open_offer
 from chapterverse.settings import Settings
 from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen
 from chapterverse_api.http.guard.origin import parse_ip
-from chapterverse_api.limits.protocols import Limiter, LimiterFault, RateWindow
+from chapterverse_api.limits import Limiter, LimiterFault, RateWindow
 from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
 
