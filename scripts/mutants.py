@@ -48,7 +48,7 @@ TARGETS = {
         "indexing/test_[!cs]*.py enrichment/test_*.py ext/knowledge/test_[ad]*.py",
     ),
     "guard": (
-        f"{SERVICE}/http/guard/*.py",
+        f"{SERVICE}/http/guard.py {SERVICE}/http/admission.py",
         "api/http/guard/test_*.py api/http/routes/test_[cm]*[ps].py api/limits/test_p*.py api/observability/test_m*.py",
     ),
     "connections": (f"{SERVICE}/ext/server/connections.py", "ext/server/test_connections.py"),

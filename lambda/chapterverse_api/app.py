@@ -19,10 +19,9 @@ from chapterverse.settings import Settings
 from chapterverse.version import __version__
 from chapterverse_api import rejections, validation
 from chapterverse_api.http import routes
+from chapterverse_api.http.admission import RateLimit
 from chapterverse_api.http.files import StaticSite, widget_routes
-from chapterverse_api.http.guard.middleware import Guard
-from chapterverse_api.http.guard.origin import AllowList
-from chapterverse_api.http.guard.rate import RateLimit
+from chapterverse_api.http.guard import AllowList, Guard
 from chapterverse_api.index.addresses import parse_host
 from chapterverse_api.observability import metrics
 from chapterverse_api.rejections import Rejection

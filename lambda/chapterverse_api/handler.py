@@ -19,8 +19,7 @@ with cold_start.importing():
     from chapterverse_api.app import create_app
     from chapterverse_api.ext.aws.events import LambdaHandler
     from chapterverse_api.http.answers import get_service
-    from chapterverse_api.http.guard.middleware import Guard
-    from chapterverse_api.http.guard.origin import AnyOrigin
+    from chapterverse_api.http.guard import AnyOrigin, Guard
     from chapterverse_api.observability import log
 
 

@@ -1,7 +1,7 @@
 """The pipeline: a question in, a cited and verified answer out.
 
 route     `http`: the request of a client
-guard     `http.guard`, `budget`: what may cost something, and the `models` that may be used for it
+guard     `http.guard`, `http.admission`, `budget`: what may cost something, and the `models` that may be used for it
 search    `search`, `selection`: the sources with enough evidence, or none
 answer    `drafting`: a draft, for which a model may look again by a room; data by another
 check     `segments`: sentence by sentence, each shown at once

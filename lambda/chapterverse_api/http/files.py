@@ -21,7 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.widget import bundle
-from chapterverse_api.http.guard.middleware import is_api
+from chapterverse_api.http.guard import is_api
 
 # File names have no version, so browsers may cache a file only as long as a stale one does no harm.
 _CACHE = "public, max-age=300"

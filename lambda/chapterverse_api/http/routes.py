@@ -24,9 +24,8 @@ from chapterverse_api.contract import (
     ServiceStatus,
 )
 from chapterverse_api.http import answers
+from chapterverse_api.http.admission import GuardedRoute, check_rate
 from chapterverse_api.http.answers import get_service
-from chapterverse_api.http.guard import rate
-from chapterverse_api.http.guard.body import GuardedRoute
 from chapterverse_api.rejections import Rejection, openapi_entries
 from chapterverse_api.retrieval_contract import RetrievalResponse
 
@@ -67,21 +66,21 @@ class DocumentSchema(BaseModel):
 @router.post("/chat", response_model=ChatResponse, responses={200: _STREAM, **_ANSWERED})
 def chat(query: ChatQuery, request: Request) -> Response:
     """Answer a question, or explain a selection, from the documentation."""
-    rate.check(request)
+    check_rate(request)
     return answers.respond(query, request, stream=answers.wants_stream(request.headers.get("accept", "")))
 
 
 @router.post("/retrieve", responses=_REJECTIONS)
 def retrieve(query: RetrievalRequest, request: Request) -> RetrievalResponse:
     """Return the passages that fit a question or an embedding best."""
-    rate.check(request)
+    check_rate(request)
     return get_service(request.app).retrieve(query)
 
 
 @router.post("/feedback", status_code=204, responses=_REJECTIONS)
 def feedback(rating: Feedback, request: Request) -> Response:
     """Say whether an answer helped, and why not. A second rating of a turn takes the place of the first."""
-    rate.check(request)
+    check_rate(request)
     with reaching_records():
         get_service(request.app).rate(rating)
     return Response(status_code=204)

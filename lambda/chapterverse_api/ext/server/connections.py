@@ -30,7 +30,7 @@ from chapterverse_api.request_limits import MAX_HEAD_BYTES
 Step = Literal["head", "body", "idle", "read", ""]
 
 #: Most concurrent connections, if the process may open as many files. Answers run in fewer threads
-#: (`guard.middleware`); further clients wait, connected.
+#: (`http.guard`); further clients wait, connected.
 _MAX_CONNECTIONS = 512
 #: Other open files of the process: its own, those of the index and of databases.
 _RESERVED_FILES = 64
