@@ -23,7 +23,7 @@ from chapterverse_api.http.admission import RateLimit
 from chapterverse_api.http.files import StaticSite, widget_routes
 from chapterverse_api.http.guard import AllowList, Guard
 from chapterverse_api.index.addresses import parse_host
-from chapterverse_api.observability import metrics
+from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
 from chapterverse_api.service_loader import ServiceLoader
 
@@ -62,7 +62,7 @@ def create_app(
             Middleware(
                 Guard,
                 allowed=AllowList(settings.origins, own_hosts),
-                site=settings.site if metrics.is_wanted() else None,
+                site=settings.site if log.writes_metrics() else None,
             )
         ],
     )

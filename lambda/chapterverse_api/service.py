@@ -23,7 +23,7 @@ from chapterverse_api.contract import (
 )
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.observability import log
-from chapterverse_api.observability.query_state import search_progress
+from chapterverse_api.observability.log import search_progress
 from chapterverse_api.retrieval_contract import RetrievalResponse
 from chapterverse_api.search.reading import read_candidates
 from chapterverse_api.search.response import respond_with_chunks

@@ -12,7 +12,7 @@ from chapterverse_api.contract import ChatQuery, ChatResponse, Feedback
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.draft.draft import Writer
-from chapterverse_api.observability import metrics
+from chapterverse_api.observability import log
 
 _MAX_DAYS = 3650
 
@@ -82,7 +82,7 @@ class KeptConversations(Protocol):
 
 def measure(answer: AnswerGiven) -> None:
     """Add an answer's metrics to its request's line."""
-    metrics.measure_turn(
+    log.measure_turn(
         seconds=answer.seconds,
         stages=answer.stages,
         not_in_docs=answer.response.status == "not_in_docs",

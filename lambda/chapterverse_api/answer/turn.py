@@ -24,7 +24,7 @@ from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.requests import GenerationRequest, TurnTools
 from chapterverse_api.observability import log
-from chapterverse_api.observability.query_state import QueryProgress
+from chapterverse_api.observability.log import QueryProgress
 from chapterverse_api.search.lookups import LookupResult
 from chapterverse_api.search.passages import Omission
 from chapterverse_api.search.ranking import Candidate

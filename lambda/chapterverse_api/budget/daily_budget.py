@@ -24,7 +24,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.budget.prices import Price, Use
 from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen, NotAsked
 from chapterverse_api.limits import Limiter, LimiterFault, Reservation
-from chapterverse_api.observability import log, metrics
+from chapterverse_api.observability import log
 
 #: full: all models. economy: no reranker, no paid checker, and the cheaper generator. free: nothing that is paid for.
 BudgetLevel = Literal["full", "economy", "free"]
@@ -191,7 +191,7 @@ class DailyBudget:
             if turn_budget.reservations:
                 self._settle(turn_budget.reservations, math.ceil(cost))
             share = None if turn_budget.share is None else 100 * turn_budget.share
-            metrics.measure_cost(turn_budget.usd, turn_budget.input_tokens, turn_budget.output_tokens, share)
+            log.measure_cost(turn_budget.usd, turn_budget.input_tokens, turn_budget.output_tokens, share)
 
     def _begin(self, usual: UsualCost, cap: int) -> TurnBudget:
         account = f"{self._site}#{datetime.fromtimestamp(self._clock(), UTC):%Y-%m-%d}"

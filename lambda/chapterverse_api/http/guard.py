@@ -33,7 +33,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chapterverse.errors import ConfigurationError
 from chapterverse_api import rejections
-from chapterverse_api.observability import log, metrics
+from chapterverse_api.observability import log
 from chapterverse_api.rejections import OPENAI_PATHS, Rejection
 
 #: A core makes some 30 answers a second (`benchmarks/load.py`), and each answer holds a thread while models think: with
@@ -144,12 +144,13 @@ class Guard:
                 started, api = True, is_api(scope["path"])
                 _add_headers(MutableHeaders(scope=message), api, origin, request_id)
                 if api:
-                    metrics.measure_status(message["status"])
+                    status = message["status"]
+                    log.measure(Errors=int(status >= 500), Rejections=int(400 <= status < 500))
             await send(message)
 
         # The limit belongs to an event loop, so it is set during a request.
         current_default_thread_limiter().total_tokens = WORKER_THREADS
-        with log.request(request_id), metrics.request_line(self._site, cold):
+        with log.request(request_id), log.request_metrics(self._site, cold):
             try:
                 await app(scope, receive, send_whole)
             except ClientDisconnect:

@@ -1,15 +1,23 @@
-"""Log events: one JSON line each, with sizes and timings, and by default without readers' words."""
+"""The log: one JSON line for each event, with sizes and timings, and by default without readers' words.
+
+On Lambda each request also writes its metrics in CloudWatch's Embedded Metric Format, without SDK, call or agent: see
+"Specification: Embedded metric format" in the CloudWatch user guide.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any, Literal, TextIO
+from typing import Any, Literal, TextIO, TypeAlias
+from uuid import uuid4
 
 from chapterverse.model import utc_now
 
@@ -32,9 +40,54 @@ EventName = Literal[
 FieldValue = str | int | float | bool | list[str] | None
 
 #: The current request's id, also in worker threads, because `anyio.to_thread` copies the context.
-request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
+_request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 _logger = logging.getLogger("chapterverse")
+
+_METRICS_NAMESPACE = "ChapterVerse"
+
+#: Every metric with its CloudWatch unit.
+UNITS = {
+    "Questions": "Count",
+    "Rejections": "Count",
+    "NotInDocs": "Count",
+    "Degraded": "Count",
+    "Errors": "Count",
+    "ColdStarts": "Count",
+    "CostUsd": "None",
+    "InputTokens": "Count",
+    "OutputTokens": "Count",
+    "Latency": "Milliseconds",
+    "EmbedLatency": "Milliseconds",
+    "SearchLatency": "Milliseconds",
+    "RerankLatency": "Milliseconds",
+    "GenerateLatency": "Milliseconds",
+    "BudgetShare": "Percent",
+}
+#: Metrics of every line, so that their average is a share of the requests.
+_IN_EVERY_LINE = ("Questions", "Rejections", "Degraded", "Errors", "ColdStarts")
+
+_measured: ContextVar[dict[str, float] | None] = ContextVar("measured", default=None)
+
+QueryState: TypeAlias = Literal["created", "embedding", "searching", "completed", "failed"]
+
+#: The states of a question, each logged as the event `query_state`, and those that may follow it:
+#:
+#:     created → embedding → searching → completed
+#:                  ↑ ↓          ↓
+#:                 failed ←──────┘
+#:
+#: Each failed attempt to embed a question ends in `failed`, and the next attempt goes back to `embedding`. The last
+#: attempt is by words alone and needs no model. So a question fails only if no index can be read or an argument is
+#: invalid. A question that needs no search goes from `created` to `completed`, and a second search for the same
+#: question does not go back.
+_FOLLOWING: dict[QueryState, tuple[QueryState, ...]] = {
+    "created": ("embedding", "searching", "completed", "failed"),
+    "embedding": ("searching", "failed"),
+    "searching": ("completed", "failed"),
+    "failed": ("embedding",),
+    "completed": (),
+}
 
 
 def event(
@@ -66,11 +119,11 @@ def write(fields: Mapping[str, Any], level: int = logging.INFO) -> None:
 @contextmanager
 def request(own_id: str | None) -> Iterator[None]:
     """Log with this id of a request during the block."""
-    token = request_id.set(own_id)
+    token = _request_id.set(own_id)
     try:
         yield
     finally:
-        request_id.reset(token)
+        _request_id.reset(token)
 
 
 def error_origin(error: BaseException) -> dict[str, Any]:
@@ -98,4 +151,168 @@ def set_handler(handler: logging.Handler) -> None:
 
 def line(fields: Mapping[str, Any]) -> str:
     """Return what `write` writes."""
-    return json.dumps({"time": utc_now("milliseconds"), "request_id": request_id.get(), **fields})
+    return json.dumps({"time": utc_now("milliseconds"), "request_id": _request_id.get(), **fields})
+
+
+def writes_metrics() -> bool:
+    """Return whether metrics are written: on Lambda, where CloudWatch reads the log."""
+    return bool(os.environ.get("AWS_LAMBDA_FUNCTION_NAME"))
+
+
+def measure_turn(
+    *,
+    seconds: float,
+    stages: Mapping[str, float] | None = None,
+    not_in_docs: bool = False,
+    degraded: bool = False,
+) -> None:
+    """Add an answer's metrics to its request's line.
+
+    Args:
+        seconds: seconds from the question to the last word of the answer.
+        stages: seconds by stage; `embed`, `search`, `rerank` and `generate` become metrics.
+    """
+    latencies = {"Latency": seconds}
+    for stage in ("embed", "search", "rerank", "generate"):
+        if stages and stage in stages:
+            latencies[f"{stage.title()}Latency"] = stages[stage]
+    milliseconds = {name: round(seconds * 1000, 3) for name, seconds in latencies.items()}
+    measure(Questions=1, NotInDocs=int(not_in_docs), Degraded=int(degraded), **milliseconds)
+
+
+def measure_cost(usd: float, input_tokens: int, output_tokens: int, budget_share: float | None) -> None:
+    """Add the models' cost to the request's line, also for an unfinished answer.
+
+    Args:
+        budget_share: the used share of the day's budget, in percent; None without a budget.
+    """
+    measure(CostUsd=usd, InputTokens=input_tokens, OutputTokens=output_tokens)
+    if budget_share is not None:
+        measure(BudgetShare=round(budget_share, 2))
+
+
+def measure(**values: float) -> None:
+    """Add values, by the names in `UNITS`, to the request's line, if one is written."""
+    measured = _measured.get()
+    if measured is not None:
+        measured |= values
+
+
+@contextmanager
+def request_metrics(site: str | None, cold: bool) -> Iterator[None]:
+    """Collect metrics during the block, and write them as one line unless all are 0.
+
+    Args:
+        site: the value of the only dimension, from the settings; None writes no line. Each value is billed as a metric
+            of its own, so clients must not choose it.
+        cold: whether this is the first request of the process.
+    """
+    measured: dict[str, float] = {"ColdStarts": int(cold)}
+    token = _measured.set(measured)
+    try:
+        yield
+    finally:
+        _measured.reset(token)
+        if site is not None and any(measured.values()):
+            write(metrics_line(site or "default", measured, time.time()))
+
+
+def metrics_line(site: str, metrics: Mapping[str, float], now: float) -> dict[str, Any]:
+    """Return the document of one request.
+
+    Args:
+        metrics: values by the names in `UNITS`.
+        now: seconds since the epoch.
+    """
+    values = dict.fromkeys(_IN_EVERY_LINE, 0) | dict(metrics)
+    directive = {
+        "Namespace": _METRICS_NAMESPACE,
+        "Dimensions": [["Site"]],
+        "Metrics": [{"Name": name, "Unit": UNITS[name]} for name in values],
+    }
+    emf = {"Timestamp": int(now * 1000), "CloudWatchMetrics": [directive]}
+    return {"event": "metrics", "_aws": emf, "Site": site, **values}
+
+
+@dataclass(slots=True)
+class QueryProgress:
+    """Tracks and logs the state of one question.
+
+    Attributes:
+        id: the `query_id`, 32 hexadecimal digits. A question that gets an answer has the id of its turn.
+        turn_id: the id of the turn; None without a turn, as for `/v1/retrieve`.
+        created_at: the time of the question, ISO 8601, UTC, milliseconds.
+        processed_at: the time at which the question was completed or failed; None before.
+        model: the model that embedded the question; None if only words were searched.
+        attempts: the number of tries to embed the question: 1 if none failed, 0 without a search.
+        history: every state with the seconds since the creation.
+        started: the time of the question, by `time.perf_counter`.
+        logged: whether the states are logged; searches by the owner are not.
+    """
+
+    id: str
+    turn_id: str | None = None
+    thread_id: str | None = None
+    created_at: str = field(default_factory=lambda: utc_now("milliseconds"))
+    processed_at: str | None = None
+    model: str | None = None
+    attempts: int = 0
+    state: QueryState = "created"
+    history: list[tuple[QueryState, float]] = field(default_factory=lambda: [("created", 0.0)])
+    logged: bool = True
+    started: float = field(default_factory=time.perf_counter)
+
+    def log_created(self) -> None:
+        self._log(None)
+
+    def enter(self, state: QueryState) -> None:
+        """Go on to a state and log it. Do nothing if the question is past it."""
+        if state not in _FOLLOWING[self.state]:
+            return
+        previous, self.state = self.state, state
+        if state == "embedding":
+            self.attempts += 1
+        self.processed_at = utc_now("milliseconds") if state in ("completed", "failed") else None
+        self.history.append((state, self.seconds))
+        self._log(previous)
+
+    def retry(self) -> None:
+        """Note a failed attempt, and begin the next one."""
+        self.enter("failed")
+        self.enter("embedding")
+
+    @property
+    def seconds(self) -> float:
+        return round(time.perf_counter() - self.started, 6)
+
+    def _log(self, previous: QueryState | None) -> None:
+        if self.logged:
+            event(
+                "query_state",
+                turn_id=self.turn_id,
+                thread_id=self.thread_id,
+                execution_time=self.seconds,
+                query_id=self.id,
+                state=self.state,
+                previous=previous,
+                attempts=self.attempts,
+                model=self.model,
+            )
+
+
+@contextmanager
+def search_progress(turn_id: str | None = None, thread_id: str | None = None) -> Iterator[QueryProgress]:
+    """Log the states of a search with a query of its own. An error makes it `failed`; else it ends as `completed`.
+
+    Args:
+        turn_id: the id of the turn that it is a part of.
+        thread_id: the conversation of that turn.
+    """
+    progress = QueryProgress(uuid4().hex, turn_id, thread_id)
+    progress.log_created()
+    try:
+        yield progress
+    except Exception:
+        progress.enter("failed")
+        raise
+    progress.enter("completed")

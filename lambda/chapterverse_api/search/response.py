@@ -7,7 +7,7 @@ from chapterverse_api import rejections
 from chapterverse_api.contract import RetrievalRequest
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.observability import log
-from chapterverse_api.observability.query_state import QueryProgress
+from chapterverse_api.observability.log import QueryProgress
 from chapterverse_api.retrieval_contract import (
     ChunkImage,
     ChunkTable,

@@ -18,7 +18,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.budget.daily_budget import BudgetSpent, DailyBudget, TurnBudget, UsualCost
 from chapterverse_api.budget.prices import Price, Use
 from chapterverse_api.limits import LimiterFault, MemoryLimiter, RateWindow, Reservation
-from chapterverse_api.observability import metrics
+from chapterverse_api.observability import log
 from fakes.clocks import Clock
 from fakes.recorded_log import recorded_log
 
@@ -258,9 +258,9 @@ def test_costs_are_shown_in_dollars_to_the_microdollar() -> None:
 
 def test_a_turn_is_measured_with_its_cost_and_the_percent_of_the_day() -> None:
     budget = DailyBudget(MemoryLimiter(), 1000, "docs", clock=Clock(NOON))
-    with recorded_log() as log, metrics.request_line("docs", cold=False):
+    with recorded_log() as lines, log.request_metrics("docs", cold=False):
         spend(budget, 50)
-    line = json.loads(log.getvalue())
+    line = json.loads(lines.getvalue())
     assert (line["CostUsd"], line["BudgetShare"]) == (0.00005, 10.0)
 
 
