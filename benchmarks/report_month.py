@@ -37,7 +37,7 @@ from chapterverse.ext.report.groups import Group, group_turns
 from chapterverse.ext.report.turns import read_log
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.observability import log
 
 GAPS, FIRST = 12, 20

@@ -25,8 +25,8 @@ LAYERS = {
         "project model errors version manifests",
     ),
     "chapterverse_api": (
-        "handler", "ext", "commands", "app", "service_loader", "http", "service", "answer", "search",
-        "conversation", "check budget", "limits index draft validation",
+        "handler", "ext", "commands", "app", "http", "service", "answer", "search",
+        "conversation", "check budget", "limits index draft",
         "rejections retrieval_contract", "contract phrases observability circuit_breaker deadline", "request_limits",
     ),
 }  # fmt: skip

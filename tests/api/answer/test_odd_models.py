@@ -14,7 +14,7 @@ import pytest
 from api import quill
 from chapterverse.settings import Settings
 from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.contract import ChatResponse
 from fakes.loopback import Fault
 from fakes.odd_model import FORBIDDEN, ODDITIES, PIECES, TEXT, OddModel

@@ -22,7 +22,7 @@ from chapterverse_api.answer.resources import TurnModels
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.budget.daily_budget import BudgetLevel, TurnBudget
 from chapterverse_api.budget.prices import Price, Prices
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Segment
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Span

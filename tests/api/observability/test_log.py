@@ -18,7 +18,7 @@ from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.answer.event import RecordsFault
 from chapterverse_api.app import create_app
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.observability import log
 from fakes.cohere_server import KEY, CohereServer
 from fakes.loopback import failing

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from api import quill
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.search.frames import drop_details
 from chapterverse_api.search.results import MIN_ON_TOPIC
 from chapterverse_api.search.search import SearchRequest, retrieve

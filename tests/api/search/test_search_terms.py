@@ -9,7 +9,7 @@ from api import quill
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.calibration.evidence import Synonym
 from chapterverse.model import SparseVector
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.search.hybrid import SHARE, SearchTerms
 
 IDF = {1: 4.0, 2: 1.0}

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from chapterverse.settings import Settings
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.ext.conversations.records import CitedSource, StoredRating, StoredTurn
 from chapterverse_api.ext.conversations.table import RecordsTable, sqlite_database
 from chapterverse_api.observability.log import write_to

@@ -19,7 +19,7 @@ from chapterverse.progress import Progress
 from chapterverse.settings import Settings
 from chapterverse.site.delivery import replace_file
 from chapterverse.store import Snapshot
-from chapterverse_api.commands.session import SearchRow
+from chapterverse_api.commands import SearchRow
 from chapterverse_api.ext.evaluation import report as html
 from chapterverse_api.ext.evaluation.answer_metrics import AnswerResult, CitationCounts, MutationCounts
 from chapterverse_api.ext.evaluation.comparison import Bar, compare_runs, describe_missed, read_bar, shares

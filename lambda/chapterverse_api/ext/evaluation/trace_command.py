@@ -17,13 +17,12 @@ from chapterverse.text.shortening import ellipsize
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.resources import Resources
 from chapterverse_api.answer.turn import Sources, Turn
-from chapterverse_api.commands.ask import conversation_from, heading_line
-from chapterverse_api.commands.session import without_none
+from chapterverse_api.commands import conversation_from, heading_line, without_none
 from chapterverse_api.contract import ChatQuery, ChatResponse
+from chapterverse_api.rejections import make_query
 from chapterverse_api.search.ranking import Candidate, contributions
 from chapterverse_api.search.results import Retrieval
 from chapterverse_api.search.site_search import reader_filter
-from chapterverse_api.validation import make_query
 
 #: Why a candidate is no source, by the stage that left it out.
 _OMISSIONS = {

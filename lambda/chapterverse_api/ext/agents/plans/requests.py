@@ -27,8 +27,8 @@ from chapterverse_api.draft.requests import ToolCall, TurnTools
 from chapterverse_api.ext.agents.plans.contract import Plan, PlanRequest, PlanResponse, ToolOutcome
 from chapterverse_api.ext.agents.plans.draft import draft_plan
 from chapterverse_api.ext.agents.plans.machine import CallTool, Position, advance, begin
+from chapterverse_api.rejections import parse_request
 from chapterverse_api.service import Service
-from chapterverse_api.validation import parse_request
 
 #: Seconds for which a reader may go on with a plan.
 PLAN_SECONDS = 24 * 60 * 60

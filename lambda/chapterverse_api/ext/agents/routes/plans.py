@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from chapterverse_api import contract, request_limits, validation
+from chapterverse_api import contract, rejections, request_limits
 from chapterverse_api.http.admission import check_rate, parse_body, read_body
 from chapterverse_api.http.answers import get_deadline, get_origins, get_service
 from chapterverse_api.rejections import openapi_entries
@@ -52,7 +52,7 @@ def _answer(request: Request, document: Any) -> Response:
     from chapterverse_api.ext.agents.plans.contract import PlanRequest
     from chapterverse_api.ext.agents.plans.requests import calls_tools, plan_step
 
-    plan_request = validation.parse_request(PlanRequest, document)
+    plan_request = rejections.parse_request(PlanRequest, document)
     # A step that neither a model nor a tool sees costs nothing.
     if plan_request.state is None or calls_tools(plan_request.state):
         check_rate(request)

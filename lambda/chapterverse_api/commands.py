@@ -1,11 +1,13 @@
-"""Commands `search` and `ask`."""
+"""Commands `search` and `ask`, and the service as these and other commands of its owner use it."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import typer
 
@@ -14,9 +16,100 @@ from chapterverse.cli.messages import note
 from chapterverse.cli.parameters import argument, option, print_json, settings_from, switch
 from chapterverse.errors import InputError
 from chapterverse.extensions import load_part
-from chapterverse.filters import NUMBERS
+from chapterverse.filters import NUMBERS, FilterTree
+from chapterverse.model import Head
+from chapterverse.store import Snapshot
 from chapterverse.text.json_text import parse_json
-from chapterverse_api.commands.session import History, ServiceSession, without_none
+from chapterverse_api.answer.pipeline import answer_turn
+from chapterverse_api.answer.turn import Turn
+from chapterverse_api.contract import ChatQuery
+from chapterverse_api.conversation.history import Conversation
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.rejections import make_query
+from chapterverse_api.search.reading import read_candidates
+from chapterverse_api.search.results import Retrieval
+from chapterverse_api.search.search import SearchRequest, rerank, retrieve
+from chapterverse_api.search.site_search import FollowUp, search_follow_up, site_filter
+from chapterverse_api.service import Service
+
+#: Earlier messages of a conversation, as in `ChatQuery.conversation_history`.
+History = list[dict[str, str]] | None
+
+
+class SearchRow(TypedDict):
+    """A chunk that a search found. `score` is its evidence, `url` the address for readers."""
+
+    rank: int
+    score: float
+    url: str
+    chapter: str
+    section: str | None
+    heading_path: list[str]
+    source_file_path: str
+    chunk_id: str
+    text: str
+
+
+class ServiceSession(Service):
+    """The service for its owner.
+
+    A question, its history or a filter that is invalid raises `InputError`, and an index that can't be read
+    `IndexFault`.
+    """
+
+    __slots__ = ()
+
+    def snapshot(self, version: str | None = None) -> Snapshot:
+        return self.resources.index.snapshot(version)
+
+    def answer(self, **fields: Any) -> dict[str, Any]:
+        query, deadline = make_query(**without_none(fields)), Deadline()
+        *_, response = answer_turn(Turn.open(query, self.resources, deadline=deadline, tools=self.turn_tools(deadline)))
+        return response.model_dump(mode="json")
+
+    def search(self, question: str, top_k: int, filters: Mapping[str, Any], history: History = None) -> list[SearchRow]:
+        """Return the rows of `search --json` for one question: chunks unexpanded, best first."""
+        query = make_query(query=question, conversation_history=history or [], filters=filters)
+        return self._rows(*self._search(query), top_k)
+
+    def _search(self, query: ChatQuery, hidden_types: AbstractSet[str] = frozenset()) -> tuple[Retrieval, Head]:
+        models, snapshot = self.resources.models, self.snapshot(query.docs_version)
+        filters = self._filter(query, snapshot, hidden_types)
+        retrieval = self._search_follow_up(
+            query, snapshot, lambda text: retrieve(snapshot, models.embedder, SearchRequest(text, filters=filters))
+        )
+        retrieval = rerank(retrieval, retrieval.searched, models.reranker)
+        return read_candidates(retrieval, retrieval.searched, models.reader, Deadline()), snapshot.head
+
+    def _filter(self, query: ChatQuery, snapshot: Snapshot, hidden_types: AbstractSet[str]) -> FilterTree | None:
+        index = self.resources.index
+        return site_filter(query.filters, snapshot, index, entity=query.entity, hidden_types=hidden_types)
+
+    def _search_follow_up(self, query: ChatQuery, snapshot: Snapshot, search: Callable[[str], Retrieval]) -> Retrieval:
+        """Search as an answer does, except that no model writes a follow-up in full."""
+        question, conversation = query.query or "", Conversation.from_query(query, self.resources.signer)
+        follow_up = FollowUp.detect(question, conversation, None, Deadline(), snapshot.head.languages)
+        return search_follow_up(question, follow_up, search)[0]
+
+    def _rows(self, retrieval: Retrieval, head: Head, top_k: int) -> list[SearchRow]:
+        return [
+            {
+                "rank": rank,
+                "score": round(c.evidence, 4),
+                "url": self.resources.index.public_url(c.chunk, head),
+                "chapter": c.chunk.chapter_title,
+                "section": c.chunk.section_heading,
+                "heading_path": list(c.chunk.heading_path),
+                "source_file_path": c.chunk.source_file_path,
+                "chunk_id": c.chunk.chunk_id,
+                "text": c.chunk.text,
+            }
+            for rank, c in enumerate(retrieval.candidates[:top_k], 1)
+        ]
+
+
+def without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def search(
