@@ -22,7 +22,6 @@ from chapterverse.version import __version__
 from chapterverse_api import rejections
 from chapterverse_api.http import routes
 from chapterverse_api.http.admission import RateLimit
-from chapterverse_api.http.files import StaticSite, widget_routes
 from chapterverse_api.http.guard import AllowList, Guard
 from chapterverse_api.index.addresses import parse_host
 from chapterverse_api.observability import log
@@ -81,7 +80,7 @@ def create_app(
     _add_error_handlers(app, loader)
     _add_routes(app, settings)
     if site_dir is not None:
-        app.router.default = StaticSite(site_dir)
+        app.router.default = load_part("static_site")(site_dir)
     return app
 
 
@@ -90,7 +89,7 @@ def _add_routes(app: FastAPI, settings: Settings) -> None:
     app.router.routes += routes.router.routes
     for router in load_routers(settings, EXTENSIONS):
         app.router.routes += router.routes
-    app.router.routes += widget_routes()
+    app.router.routes += routes.widget_routes()
     for router in load_routers(settings, foreign()):
         app.router.routes += router.routes
 

@@ -191,7 +191,10 @@ EXTENSIONS = (
     CORE,
     Extension(
         "server",
-        parts={"server": "chapterverse_api.ext.server.server:server"},
+        parts={
+            "server": "chapterverse_api.ext.server.server:server",
+            "static_site": "chapterverse_api.ext.server.static_site:StaticSite",
+        },
         commands={
             "serve": Command(
                 "Ask", "chapterverse_api.ext.server.command:serve", "Run the API, and optionally serve the site."

@@ -1,9 +1,11 @@
-"""The routes of the API, in the order in which OpenAPI lists them."""
+"""The routes of the API, in the order in which OpenAPI lists them, and those of the widget's files."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal
 
 from anyio import CapacityLimiter, to_thread
@@ -11,8 +13,10 @@ from anyio.lowlevel import RunVar
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from chapterverse.extensions import load_part
+from chapterverse.widget import bundle
 from chapterverse_api.answer.event import RecordsFault
 from chapterverse_api.contract import (
     ChatQuery,
@@ -48,6 +52,8 @@ _STREAM: dict[str, Any] = {
         }
     },
 }
+# File names have no version, so browsers may cache a file only as long as a stale one does no harm.
+_WIDGET_CACHE = "public, max-age=300"
 _SCHEMAS = {"description": "The schema of `doc_type`; without it, an object with those of all types by name."}
 
 #: Threads for the status, separate from those for answers: anybody may request it at any rate, and each call waits if
@@ -135,3 +141,19 @@ def _limit_status() -> CapacityLimiter:
     except LookupError:
         _status_limiter.set(CapacityLimiter(_STATUS_THREADS))
         return _status_limiter.get()
+
+
+def widget_routes() -> Iterator[Route]:
+    """Yield a route for each module of the widget; other names get 404."""
+    for name in bundle.names():
+        yield Route(f"/widget/{name}", partial(_widget_module, name), include_in_schema=False)
+
+
+async def _widget_module(name: str, request: Request) -> Response:
+    # The name comes from our list, never from a request.
+    content = (await to_thread.run_sync(bundle.files))[name]
+    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    headers = {"cache-control": _WIDGET_CACHE, "etag": tag}
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type="text/javascript; charset=utf-8", headers=headers)

@@ -39,7 +39,7 @@ from chapterverse.readers.folder import list_files, read_page, real_path
 from chapterverse.readers.site_pages import SitePages
 from chapterverse.readers.urls import clean_url, read_sitemap
 from chapterverse.settings import Settings
-from chapterverse.site.secrets import walk
+from chapterverse.site.delivery import walk
 from chapterverse.site.tags import Launcher
 from chapterverse.widget.bundle import CONFIG
 

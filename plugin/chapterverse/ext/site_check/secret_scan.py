@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from chapterverse.site.secrets import SecretFilter
+from chapterverse.site.delivery import SecretFilter
 from chapterverse.text.secrets_in_text import find_keys
 
 #: Bytes searched at once, and bytes of overlap between two searches: more than any secret has.
