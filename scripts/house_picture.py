@@ -27,7 +27,7 @@ LAYERS = {
     "chapterverse_api": (
         "handler", "ext", "commands", "app", "http", "service", "answer", "search",
         "conversation", "check budget", "limits index draft",
-        "rejections retrieval_contract", "contract phrases observability circuit_breaker deadline", "request_limits",
+        "rejections retrieval_contract", "contract phrases log circuit_breaker deadline", "request_limits",
     ),
 }  # fmt: skip
 

@@ -19,12 +19,11 @@ from chapterverse.extensions import foreign, load_part, load_part_of_offer, load
 from chapterverse.manifests import EXTENSIONS
 from chapterverse.settings import Settings
 from chapterverse.version import __version__
-from chapterverse_api import rejections
+from chapterverse_api import log, rejections
 from chapterverse_api.http import routes
 from chapterverse_api.http.admission import RateLimit
 from chapterverse_api.http.guard import AllowList, Guard
 from chapterverse_api.index.addresses import parse_host
-from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
 
 if TYPE_CHECKING:

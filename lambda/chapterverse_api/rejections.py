@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from chapterverse import errors
+from chapterverse_api import log
 from chapterverse_api.contract import (
     ChatQuery,
     ErrorBody,
@@ -25,7 +26,6 @@ from chapterverse_api.contract import (
     Signature,
     StreamError,
 )
-from chapterverse_api.observability import log
 from chapterverse_api.request_limits import MAX_HEAD_BYTES
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from chapterverse.extensions import load_part
 from chapterverse.filters import version_of
 from chapterverse.settings import Settings
+from chapterverse_api import log
 from chapterverse_api.answer.event import KeptConversations
 from chapterverse_api.answer.metering import MAX_VOTES, usual_cost
 from chapterverse_api.answer.pipeline import answer_turn
@@ -22,8 +23,7 @@ from chapterverse_api.contract import (
     ServiceStatus,
 )
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.observability import log
-from chapterverse_api.observability.log import search_progress
+from chapterverse_api.log import search_progress
 from chapterverse_api.retrieval_contract import RetrievalResponse
 from chapterverse_api.search.reading import read_candidates
 from chapterverse_api.search.response import respond_with_chunks

@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 
 from chapterverse.settings import Settings
+from chapterverse_api import log
 from chapterverse_api.budget.prices import Prices, Use
-from chapterverse_api.observability import log
 from infra.conftest import ROOT
 
 PAGE = (ROOT / "site_example" / "docs" / "running" / "cost.md").read_text("utf-8")

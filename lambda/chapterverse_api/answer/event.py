@@ -8,11 +8,11 @@ from typing import Protocol, TypeAlias
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.settings import Settings
+from chapterverse_api import log
 from chapterverse_api.contract import ChatQuery, ChatResponse, Feedback
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.draft.draft import Writer
-from chapterverse_api.observability import log
 
 _MAX_DAYS = 3650
 

@@ -15,6 +15,7 @@ from chapterverse.model import EmbedderCard, Head
 from chapterverse.reading import open_reading_model
 from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
+from chapterverse_api import log
 from chapterverse_api.answer.event import KeptConversations, Listener, parse_days
 from chapterverse_api.answer.metering import Metered
 from chapterverse_api.budget.daily_budget import BudgetLevel, DailyBudget, TurnBudget
@@ -26,7 +27,6 @@ from chapterverse_api.draft.draft import AnswerGenerator, Writer
 from chapterverse_api.draft.extractive import Extractive
 from chapterverse_api.draft.prompts import MAX_REASONING_TOKENS
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.observability import log
 from chapterverse_api.search.rerankers import Reranker
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from chapterverse.calibration import read_weights
 from chapterverse.errors import IndexFault, ProviderError
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
-from chapterverse_api import rejections
+from chapterverse_api import log, rejections
 from chapterverse_api.answer.event import AnswerGiven
 from chapterverse_api.answer.resources import Resources, TurnModels
 from chapterverse_api.budget.daily_budget import BudgetSpent, TurnBudget
@@ -23,8 +23,7 @@ from chapterverse_api.contract import ChatQuery, ChatResponse, Events, Mode, Nea
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.requests import GenerationRequest, TurnTools
-from chapterverse_api.observability import log
-from chapterverse_api.observability.log import QueryProgress
+from chapterverse_api.log import QueryProgress
 from chapterverse_api.search.lookups import LookupResult
 from chapterverse_api.search.passages import Omission
 from chapterverse_api.search.ranking import Candidate

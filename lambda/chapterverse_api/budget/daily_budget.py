@@ -21,10 +21,10 @@ from typing import Literal
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
+from chapterverse_api import log
 from chapterverse_api.budget.prices import Price, Use
 from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen, NotAsked
 from chapterverse_api.limits import Limiter, LimiterFault, Reservation
-from chapterverse_api.observability import log
 
 #: full: all models. economy: no reranker, no paid checker, and the cheaper generator. free: nothing that is paid for.
 BudgetLevel = Literal["full", "economy", "free"]

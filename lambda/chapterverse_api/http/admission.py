@@ -31,10 +31,10 @@ from chapterverse.extensions import load_part, open_offer
 from chapterverse.settings import Settings
 from chapterverse.text.json_text import INTEGERS, NestedTooDeep, check_depth
 from chapterverse.text.utf8 import SURROGATE
+from chapterverse_api import log
 from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen
 from chapterverse_api.http.guard import parse_ip
 from chapterverse_api.limits import Limiter, LimiterFault, RateWindow
-from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
 from chapterverse_api.request_limits import MAX_BODY_BYTES, MAX_BODY_LEVELS, MAX_NUMBER_CHARS
 

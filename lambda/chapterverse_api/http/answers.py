@@ -18,10 +18,9 @@ from starlette.concurrency import iterate_in_threadpool
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from chapterverse_api import rejections
+from chapterverse_api import log, rejections
 from chapterverse_api.contract import AnswerEvent, ChatQuery, ChatResponse, Delta, Events, Meta, ToolUse, dump
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.observability import log
 
 if TYPE_CHECKING:
     from chapterverse_api.service import Service

@@ -32,8 +32,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from chapterverse.errors import ConfigurationError
-from chapterverse_api import rejections
-from chapterverse_api.observability import log
+from chapterverse_api import log, rejections
 from chapterverse_api.rejections import OPENAI_PATHS, Rejection
 
 #: A core makes some 30 answers a second (`benchmarks/load.py`), and each answer holds a thread while models think: with

@@ -19,9 +19,9 @@ from chapterverse.model import NAMESPACE, Chunk
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
+from chapterverse_api import log
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.observability import log
 from chapterverse_api.search.ranking import Candidate
 from chapterverse_api.search.site_search import reader_filter
 

@@ -17,7 +17,7 @@ from chapterverse.extensions import load_part
 from chapterverse.filters import FilterTree
 from chapterverse.model import MEMORY
 from chapterverse.store import Snapshot
-from chapterverse_api.observability.log import QueryProgress
+from chapterverse_api.log import QueryProgress
 from chapterverse_api.search import ranking
 from chapterverse_api.search.hybrid import Wording
 from chapterverse_api.search.ranking import Candidate

@@ -28,7 +28,7 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Writer
 from chapterverse_api.index.addresses import on_page, page_of
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.observability.log import QueryProgress
+from chapterverse_api.log import QueryProgress
 from chapterverse_api.search.reading import read_candidates
 from chapterverse_api.search.rerankers import Reranker
 from chapterverse_api.search.results import Retrieval, matched_share, merge_retrievals

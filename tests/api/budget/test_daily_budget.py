@@ -15,10 +15,10 @@ import pytest
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
+from chapterverse_api import log
 from chapterverse_api.budget.daily_budget import BudgetSpent, DailyBudget, TurnBudget, UsualCost
 from chapterverse_api.budget.prices import Price, Use
 from chapterverse_api.limits import LimiterFault, MemoryLimiter, RateWindow, Reservation
-from chapterverse_api.observability import log
 from fakes.clocks import Clock
 from fakes.recorded_log import recorded_log
 

@@ -16,10 +16,10 @@ from api import quill
 from api.scripted import META, WHOLE, Client, Scripted, serving
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
+from chapterverse_api import log
 from chapterverse_api.answer.event import RecordsFault
 from chapterverse_api.app import create_app
 from chapterverse_api.commands import ServiceSession
-from chapterverse_api.observability import log
 from fakes.cohere_server import KEY, CohereServer
 from fakes.loopback import failing
 from fakes.recorded_log import recorded_log

@@ -16,9 +16,9 @@ from api import quill
 from api.scripted import ANSWER, META, Client, Scripted
 from chapterverse.errors import IndexFault
 from chapterverse.settings import Settings
+from chapterverse_api import log
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import Events
-from chapterverse_api.observability import log
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import KEY, CohereServer
 from fakes.recorded_log import recorded_log

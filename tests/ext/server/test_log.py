@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from chapterverse_api import log
 from chapterverse_api.ext.server.connections import ThrottledErrors
 from chapterverse_api.ext.server.server import LineWriter
-from chapterverse_api.observability import log
 from fakes.recorded_log import recorded_log
 
 

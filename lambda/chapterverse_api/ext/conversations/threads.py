@@ -16,6 +16,7 @@ from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse.text.shortening import cut_to_words
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
+from chapterverse_api import log
 from chapterverse_api.answer.event import AnswerGiven, RecordsFault
 from chapterverse_api.contract import ChatQuery, ChatResponse, Feedback
 from chapterverse_api.conversation.history import Conversation
@@ -33,7 +34,6 @@ from chapterverse_api.ext.conversations.records import (
     StoredTurn,
     open_records,
 )
-from chapterverse_api.observability import log
 
 #: Turns after which a summary is made.
 SUMMARY_TURNS = 6

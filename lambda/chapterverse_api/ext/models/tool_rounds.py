@@ -35,7 +35,7 @@ from chapterverse_api.ext.models.draft_reader import DraftReader
 from chapterverse_api.ext.models.reasoning import join_surrogates
 from chapterverse_api.ext.models.tool_calls import read_written_calls
 from chapterverse_api.index.addresses import on_page
-from chapterverse_api.observability.log import search_progress
+from chapterverse_api.log import search_progress
 from chapterverse_api.search.passages import choose, make_passages
 from chapterverse_api.search.ranking import section
 from chapterverse_api.search.site_search import SearchResources, make_reader_filter, search_site

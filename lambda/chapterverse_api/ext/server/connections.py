@@ -21,7 +21,7 @@ from starlette.types import ASGIApp
 from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from chapterverse_api.observability import log
+from chapterverse_api import log
 from chapterverse_api.rejections import Rejection, head_too_large
 from chapterverse_api.request_limits import MAX_HEAD_BYTES
 

@@ -20,8 +20,8 @@ from typing import Any
 from starlette.types import ASGIApp
 from uvicorn import Server
 
+from chapterverse_api import log
 from chapterverse_api.ext.server.connections import Bounds, ServerConfig, ThrottledErrors
-from chapterverse_api.observability import log
 
 #: Length of the queue of connections to accept.
 _BACKLOG = 128
