@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
@@ -68,7 +70,7 @@ def create_app(
             Middleware(
                 Guard,
                 allowed=AllowList(settings.origins, own_hosts),
-                site=settings.site if log.writes_metrics() else None,
+                write_metrics=partial(load_part("metrics"), settings.site) if _is_on_lambda() else None,
             )
         ],
     )
@@ -81,6 +83,11 @@ def create_app(
     if site_dir is not None:
         app.router.default = load_part("static_site")(site_dir)
     return app
+
+
+def _is_on_lambda() -> bool:
+    # CloudWatch reads its log.
+    return bool(os.environ.get("AWS_LAMBDA_FUNCTION_NAME"))
 
 
 def _add_routes(app: FastAPI, settings: Settings) -> None:

@@ -1,14 +1,9 @@
-"""The log: one JSON line for each event, with sizes and timings, and by default without readers' words.
-
-On Lambda each request also writes its metrics in CloudWatch's Embedded Metric Format, without SDK, call or agent: see
-"Specification: Embedded metric format" in the CloudWatch user guide.
-"""
+"""The log: one JSON line for each event, with sizes and timings, and by default without readers' words."""
 
 from __future__ import annotations
 
 import json
 import logging
-import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -44,29 +39,7 @@ _request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 _logger = logging.getLogger("chapterverse")
 
-_METRICS_NAMESPACE = "ChapterVerse"
-
-#: Every metric with its CloudWatch unit.
-UNITS = {
-    "Questions": "Count",
-    "Rejections": "Count",
-    "NotInDocs": "Count",
-    "Degraded": "Count",
-    "Errors": "Count",
-    "ColdStarts": "Count",
-    "CostUsd": "None",
-    "InputTokens": "Count",
-    "OutputTokens": "Count",
-    "Latency": "Milliseconds",
-    "EmbedLatency": "Milliseconds",
-    "SearchLatency": "Milliseconds",
-    "RerankLatency": "Milliseconds",
-    "GenerateLatency": "Milliseconds",
-    "BudgetShare": "Percent",
-}
-#: Metrics of every line, so that their average is a share of the requests.
-_IN_EVERY_LINE = ("Questions", "Rejections", "Degraded", "Errors", "ColdStarts")
-
+#: What was measured of the current request, by the names of `ext.aws.metrics`; None outside of one.
 _measured: ContextVar[dict[str, float] | None] = ContextVar("measured", default=None)
 
 QueryState: TypeAlias = Literal["created", "embedding", "searching", "completed", "failed"]
@@ -117,13 +90,15 @@ def write(fields: Mapping[str, Any], level: int = logging.INFO) -> None:
 
 
 @contextmanager
-def request(own_id: str | None) -> Iterator[None]:
-    """Log with this id of a request during the block."""
-    token = _request_id.set(own_id)
+def request(own_id: str | None) -> Iterator[dict[str, float]]:
+    """Log with this id of a request during the block, and yield what is measured of the request."""
+    measured: dict[str, float] = {}
+    tokens = _request_id.set(own_id), _measured.set(measured)
     try:
-        yield
+        yield measured
     finally:
-        _request_id.reset(token)
+        _request_id.reset(tokens[0])
+        _measured.reset(tokens[1])
 
 
 def error_origin(error: BaseException) -> dict[str, Any]:
@@ -154,11 +129,6 @@ def line(fields: Mapping[str, Any]) -> str:
     return json.dumps({"time": utc_now("milliseconds"), "request_id": _request_id.get(), **fields})
 
 
-def writes_metrics() -> bool:
-    """Return whether metrics are written: on Lambda, where CloudWatch reads the log."""
-    return bool(os.environ.get("AWS_LAMBDA_FUNCTION_NAME"))
-
-
 def measure_turn(
     *,
     seconds: float,
@@ -166,7 +136,7 @@ def measure_turn(
     not_in_docs: bool = False,
     degraded: bool = False,
 ) -> None:
-    """Add an answer's metrics to its request's line.
+    """Add the metrics of an answer to those of its request.
 
     Args:
         seconds: seconds from the question to the last word of the answer.
@@ -181,7 +151,7 @@ def measure_turn(
 
 
 def measure_cost(usd: float, input_tokens: int, output_tokens: int, budget_share: float | None) -> None:
-    """Add the models' cost to the request's line, also for an unfinished answer.
+    """Add the models' cost to the metrics of the request, also for an unfinished answer.
 
     Args:
         budget_share: the used share of the day's budget, in percent; None without a budget.
@@ -192,46 +162,10 @@ def measure_cost(usd: float, input_tokens: int, output_tokens: int, budget_share
 
 
 def measure(**values: float) -> None:
-    """Add values, by the names in `UNITS`, to the request's line, if one is written."""
+    """Add values to the metrics of the request, if there is one."""
     measured = _measured.get()
     if measured is not None:
         measured |= values
-
-
-@contextmanager
-def request_metrics(site: str | None, cold: bool) -> Iterator[None]:
-    """Collect metrics during the block, and write them as one line unless all are 0.
-
-    Args:
-        site: the value of the only dimension, from the settings; None writes no line. Each value is billed as a metric
-            of its own, so clients must not choose it.
-        cold: whether this is the first request of the process.
-    """
-    measured: dict[str, float] = {"ColdStarts": int(cold)}
-    token = _measured.set(measured)
-    try:
-        yield
-    finally:
-        _measured.reset(token)
-        if site is not None and any(measured.values()):
-            write(metrics_line(site or "default", measured, time.time()))
-
-
-def metrics_line(site: str, metrics: Mapping[str, float], now: float) -> dict[str, Any]:
-    """Return the document of one request.
-
-    Args:
-        metrics: values by the names in `UNITS`.
-        now: seconds since the epoch.
-    """
-    values = dict.fromkeys(_IN_EVERY_LINE, 0) | dict(metrics)
-    directive = {
-        "Namespace": _METRICS_NAMESPACE,
-        "Dimensions": [["Site"]],
-        "Metrics": [{"Name": name, "Unit": UNITS[name]} for name in values],
-    }
-    emf = {"Timestamp": int(now * 1000), "CloudWatchMetrics": [directive]}
-    return {"event": "metrics", "_aws": emf, "Site": site, **values}
 
 
 @dataclass(slots=True)

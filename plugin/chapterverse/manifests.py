@@ -382,7 +382,10 @@ EXTENSIONS = (
                 " separated by commas.",
             ),
         ),
-        parts={"secrets_arn": "chapterverse.ext.aws.secrets:resolve_secrets"},
+        parts={
+            "secrets_arn": "chapterverse.ext.aws.secrets:resolve_secrets",
+            "metrics": "chapterverse_api.ext.aws.metrics:write_metrics",
+        },
     ),
     Extension(
         "dynamodb",

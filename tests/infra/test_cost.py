@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 
 from chapterverse.settings import Settings
-from chapterverse_api import log
 from chapterverse_api.budget.prices import Prices, Use
+from chapterverse_api.ext.aws import metrics
 from infra.conftest import ROOT
 
 PAGE = (ROOT / "site_example" / "docs" / "running" / "cost.md").read_text("utf-8")
@@ -74,4 +74,4 @@ def test_the_tables_ceiling_is_that_of_the_template() -> None:
 
 
 def test_every_metric_is_paid_for() -> None:
-    assert [float(a) for a in rows("cohere")["Metrics"]] == pytest.approx([len(log.UNITS) * METRIC] * 4)
+    assert [float(a) for a in rows("cohere")["Metrics"]] == pytest.approx([len(metrics.UNITS) * METRIC] * 4)

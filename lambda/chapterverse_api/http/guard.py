@@ -20,7 +20,7 @@ of allowed origins, only requests to names that no one else can own are answered
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TypeAlias
 from uuid import uuid4
@@ -117,13 +117,18 @@ class Guard:
     A request without `Origin` passes: it comes from a program, or from a page of the same origin.
 
     Args:
-        site: the site whose metrics are written; None writes none.
+        write_metrics: is called with those of each request, if any are written.
     """
 
-    def __init__(self, app: ASGIApp, allowed: AllowList, site: str | None = None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        allowed: AllowList,
+        write_metrics: Callable[[Mapping[str, float]], None] | None = None,
+    ) -> None:
         self._app = app
         self._allowed = allowed
-        self._site = site
+        self._write_metrics = write_metrics
         self._cold = True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -149,7 +154,8 @@ class Guard:
 
         # The limit belongs to an event loop, so it is set during a request.
         current_default_thread_limiter().total_tokens = WORKER_THREADS
-        with log.request(request_id), log.request_metrics(self._site, cold):
+        with log.request(request_id) as measured:
+            measured["ColdStarts"] = int(cold)
             try:
                 await app(scope, receive, send_whole)
             except ClientDisconnect:
@@ -162,6 +168,9 @@ class Guard:
                     # The server must abort the connection, or half a response would look complete.
                     raise
                 await rejection(scope, receive, send_whole)
+            finally:
+                if self._write_metrics:
+                    self._write_metrics(measured)
 
     def _decide(self, scope: Scope) -> tuple[ASGIApp, str | None]:
         """Return the application for this request, and the origin that may read the answer."""

@@ -19,6 +19,7 @@ from chapterverse.settings import Settings
 from chapterverse_api import log
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import Events
+from chapterverse_api.ext.aws import metrics
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import KEY, CohereServer
 from fakes.recorded_log import recorded_log
@@ -129,7 +130,7 @@ def test_a_question_is_one_line(lines: io.StringIO) -> None:
     response = Client(warm(Measured(), "quill")).post("/v1/chat", {"query": "a"})
     (line,) = measured(lines)
     assert (line["Site"], line["request_id"]) == ("quill", response.headers["x-request-id"])
-    assert {name: line[name] for name in log.UNITS if name in line} == {
+    assert {name: line[name] for name in metrics.UNITS if name in line} == {
         "Questions": 1,
         "Rejections": 0,
         "NotInDocs": 0,
@@ -146,7 +147,7 @@ def test_a_question_is_one_line(lines: io.StringIO) -> None:
         "GenerateLatency": 900.0,
         "BudgetShare": 81.5,
     }
-    assert {m["Name"] for m in line["_aws"]["CloudWatchMetrics"][0]["Metrics"]} == set(log.UNITS)
+    assert {m["Name"] for m in line["_aws"]["CloudWatchMetrics"][0]["Metrics"]} == set(metrics.UNITS)
 
 
 def test_what_models_cost_is_told_of_an_answer_that_broke_too(lines: io.StringIO, tmp_path: Path) -> None:
@@ -223,8 +224,8 @@ def test_nothing_that_a_client_sends_becomes_a_dimension(lines: io.StringIO) -> 
 
 
 def test_every_metric_and_no_stage_at_all_are_within_the_format() -> None:
-    for numbers in (dict.fromkeys(log.UNITS, 0.5), {}):
-        check(log.metrics_line("default", numbers, time.time()))
+    for numbers in (dict.fromkeys(metrics.UNITS, 0.5), {}):
+        check(metrics.metrics_line("default", numbers, time.time()))
 
 
 def test_outside_of_a_request_there_is_nothing_to_measure(lines: io.StringIO) -> None:
