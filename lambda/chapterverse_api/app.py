@@ -132,7 +132,7 @@ class ServiceLoader:
     ) -> None:
         self._settings = settings
         self._service = service
-        self._opened: Service | None = None
+        self._renews = service is None and bool(settings.secrets_arn)
         self._clock = clock
         self._lock = Lock()
         self._last_try = 0.0
@@ -147,10 +147,10 @@ class ServiceLoader:
         """
         with self._lock:
             if self._service is None:
-                self._service = self._opened = self._open()
-            elif self._opened and self._is_due(self._opened):
+                self._service = self._open()
+            elif self._renews and self._is_due(self._service):
                 self._last_try = self._clock()
-                Thread(target=self._renew, args=(self._opened,), name="chapterverse-secrets", daemon=True).start()
+                Thread(target=self._renew, args=(self._service,), name="chapterverse-secrets", daemon=True).start()
             return self._service
 
     def load_models(self) -> Callable[[], None]:
@@ -178,8 +178,6 @@ class ServiceLoader:
         return service
 
     def _is_due(self, service: Service) -> bool:
-        if not self._settings.secrets_arn:
-            return False
         interval = REFRESH_AFTER_REFUSED_KEY_SECONDS if service.resources.key_refused else REFRESH_SECONDS
         return self._clock() - self._last_try >= (RETRY_SECONDS if self._failure else interval)
 
@@ -197,7 +195,7 @@ class ServiceLoader:
         self._failure = ""
         if renewed is not service:
             with self._lock:
-                self._service = self._opened = renewed.inherit_from(service)
+                self._service = renewed.inherit_from(service)
 
     def _resolve(self) -> Settings:
         if not self._settings.secrets_arn:

@@ -129,27 +129,6 @@ def line(fields: Mapping[str, Any]) -> str:
     return json.dumps({"time": utc_now("milliseconds"), "request_id": _request_id.get(), **fields})
 
 
-def measure_turn(
-    *,
-    seconds: float,
-    stages: Mapping[str, float] | None = None,
-    not_in_docs: bool = False,
-    degraded: bool = False,
-) -> None:
-    """Add the metrics of an answer to those of its request.
-
-    Args:
-        seconds: seconds from the question to the last word of the answer.
-        stages: seconds by stage; `embed`, `search`, `rerank` and `generate` become metrics.
-    """
-    latencies = {"Latency": seconds}
-    for stage in ("embed", "search", "rerank", "generate"):
-        if stages and stage in stages:
-            latencies[f"{stage.title()}Latency"] = stages[stage]
-    milliseconds = {name: round(seconds * 1000, 3) for name, seconds in latencies.items()}
-    measure(Questions=1, NotInDocs=int(not_in_docs), Degraded=int(degraded), **milliseconds)
-
-
 def measure_cost(usd: float, input_tokens: int, output_tokens: int, budget_share: float | None) -> None:
     """Add the models' cost to the metrics of the request, also for an unfinished answer.
 

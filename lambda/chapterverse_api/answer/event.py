@@ -15,6 +15,7 @@ from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.draft.draft import Writer
 
 _MAX_DAYS = 3650
+_MEASURED_STAGES = ("embed", "search", "rerank", "generate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +82,13 @@ class KeptConversations(Protocol):
 
 
 def measure(answer: AnswerGiven) -> None:
-    """Add an answer's metrics to its request's line."""
-    log.measure_turn(
-        seconds=answer.seconds,
-        stages=answer.stages,
-        not_in_docs=answer.response.status == "not_in_docs",
-        degraded=answer.is_degraded,
+    """Add an answer's metrics to those of its request."""
+    stages = {f"{stage.title()}Latency": answer.stages[stage] for stage in _MEASURED_STAGES if stage in answer.stages}
+    log.measure(
+        Questions=1,
+        NotInDocs=int(answer.response.status == "not_in_docs"),
+        Degraded=int(answer.is_degraded),
+        **{name: round(seconds * 1000, 3) for name, seconds in {"Latency": answer.seconds, **stages}.items()},
     )
 
 
