@@ -26,15 +26,15 @@ LAYERS = {
     ),
     "chapterverse_api": (
         "handler", "ext", "commands", "app", "http", "service", "answer", "search",
-        "conversation", "check budget", "limits index draft",
-        "rejections retrieval_contract", "contract phrases log circuit_breaker deadline", "request_limits",
+        "conversation", "limits index draft",
+        "rejections retrieval_contract", "contract phrases log deadline", "request_limits",
     ),
 }  # fmt: skip
 
 #: The parts that a page and a question pass, in order.
 WAYS = {
     "chapterverse": "mkdocs readers indexing store",
-    "chapterverse_api": "http answer search draft check",
+    "chapterverse_api": "http answer search draft",
 }
 _WIDTH, _PAD, _ROW = 490, 14, 36
 _LETTER = 7.6

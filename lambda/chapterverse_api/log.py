@@ -129,17 +129,6 @@ def line(fields: Mapping[str, Any]) -> str:
     return json.dumps({"time": utc_now("milliseconds"), "request_id": _request_id.get(), **fields})
 
 
-def measure_cost(usd: float, input_tokens: int, output_tokens: int, budget_share: float | None) -> None:
-    """Add the models' cost to the metrics of the request, also for an unfinished answer.
-
-    Args:
-        budget_share: the used share of the day's budget, in percent; None without a budget.
-    """
-    measure(CostUsd=usd, InputTokens=input_tokens, OutputTokens=output_tokens)
-    if budget_share is not None:
-        measure(BudgetShare=round(budget_share, 2))
-
-
 def measure(**values: float) -> None:
     """Add values to the metrics of the request, if there is one."""
     measured = _measured.get()

@@ -9,8 +9,7 @@ from typing import Self
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.conversation.transcript import Signer, truncate
-from chapterverse_api.draft.prompts import recent_messages
-from chapterverse_api.draft.requests import ChatMessage
+from chapterverse_api.draft.requests import ChatMessage, recent_messages
 
 #: Precedes an answer of the request that has no valid signature.
 REPORTED = "(What the reader says was answered:)\n"

@@ -8,7 +8,7 @@ A request is checked before it can cause costs, the cheapest check first:
     contract    the pydantic model of the route                         contract.py              422
     work        optional proof of work after half of a window           ext/work                 429
     rate        requests of this client: three windows, atomic          http/admission.py        429
-    budget      the rest of the day's budget for models                 budget/daily_budget.py   a free answer
+    budget      the rest of the day's budget for models                 ext/budget               a free answer
 
 Rejections and crashes have the same headers as answers: without CORS headers a browser reports a network error instead
 of our message. The origin is checked before anything runs; CORS alone would only hide the answer. A page can also

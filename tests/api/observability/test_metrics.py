@@ -83,7 +83,7 @@ class Measured(Scripted):
         yield META
         stages = {"embed": 0.05, "search": 0.01, "weigh": 0.001, "rerank": 0.06, "generate": 0.9}
         measure(AnswerGiven(ChatQuery(query="a"), ANSWER, None, 1.25, stages, True, None, None, 0.0))
-        log.measure_cost(0.0031, 4000, 300, 81.5)
+        log.measure(CostUsd=0.0031, InputTokens=4000, OutputTokens=300, BudgetShare=81.5)
         yield ANSWER
 
 

@@ -13,7 +13,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.answer.event import RecordsFault
 from chapterverse_api.contract import ChatQuery, ChatResponse, SourceChunk
 from chapterverse_api.draft.draft import Writer
-from chapterverse_api.draft.prompts import MAX_SUMMARY_TOKENS
+from chapterverse_api.draft.requests import MAX_SUMMARY_TOKENS
 from chapterverse_api.ext.conversations.records import CitedSource, StoredThread, StoredTurn
 from chapterverse_api.ext.conversations.threads import SUMMARY_TURNS, Threads, open_threads, summarize_offline
 from fakes import postgres
