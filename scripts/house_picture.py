@@ -21,7 +21,7 @@ LAYERS = {
         "ext", "cli mkdocs sphinx", "site", "indexing", "calibration local_server",
         "embedding", "store", "ledger", "readers widget settings",
         "extensions filters database text reading",
-        "page_kinds page_globs progress build_cache",
+        "page_kinds progress build_cache",
         "project model errors version manifests",
     ),
     "chapterverse_api": (

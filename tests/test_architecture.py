@@ -36,7 +36,7 @@ OPEN_TO_SERVICE = {
 ROOMS_BELOW = {
     "aws": {"net"}, "s3": {"aws", "leases", "net"}, "dynamodb": {"aws", "conversations"}, "qdrant": {"leases", "net"},
     "fastembed": {"embedders"}, "postgres": {"conversations"}, "npm": {"site_check", "transfer"},
-    "report": {"conversations"}, "evaluation": {"check", "knowledge", "transfer"}, "budget": {"models"},
+    "evaluation": {"check", "knowledge", "transfer"}, "budget": {"models"},
     "models": {"check"},
     **{room: {"embedders", "models", "net"} for room in ("cohere", "openai", "bedrock")},
     "agents": {"check", "models", "net"}, "enrichment": {"budget", "check", "net"}, "sources": {"net"},

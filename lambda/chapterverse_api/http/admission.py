@@ -30,8 +30,7 @@ from starlette.types import Scope
 from chapterverse.errors import ConfigurationError, NotAsked
 from chapterverse.extensions import load_part, open_offer
 from chapterverse.settings import Settings
-from chapterverse.text.json_text import INTEGERS, NestedTooDeep, check_depth
-from chapterverse.text.utf8 import SURROGATE
+from chapterverse.text.json_text import INTEGERS, SURROGATE, NestedTooDeep, check_depth
 from chapterverse_api import log
 from chapterverse_api.http.guard import parse_ip
 from chapterverse_api.limits import Limiter, LimiterFault, RateWindow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chapterverse.page_globs import PageGlobs
+from chapterverse.readers.folder import PageGlobs
 
 PATTERNS = ["internal/", "*.draft.md", "!internal/public.md", "blog/*/index.html", "!blog/keep/index.html"]
 
