@@ -26,15 +26,15 @@ LAYERS = {
     ),
     "chapterverse_api": (
         "handler", "ext", "commands", "app", "service_loader", "http", "service", "answer", "search",
-        "conversation", "check records budget", "limits index draft validation",
-        "rejections retrieval_contract", "contract phrases observability circuit_breaker deadline", "request_limits",
+        "conversation", "records", "limits index draft validation",
+        "rejections retrieval_contract", "contract phrases observability deadline", "request_limits",
     ),
 }  # fmt: skip
 
 #: The parts that a page and a question pass, in order.
 WAYS = {
     "chapterverse": "mkdocs readers indexing store",
-    "chapterverse_api": "http answer search draft check",
+    "chapterverse_api": "http answer search draft",
 }
 _WIDTH, _PAD, _ROW = 490, 14, 36
 _LETTER = 7.6

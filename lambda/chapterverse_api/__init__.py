@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from chapterverse_api.answer.event import AnswerGiven
     from chapterverse_api.app import create_app
-    from chapterverse_api.check.checkers import Checker, CheckRequest
-    from chapterverse_api.draft.draft import AnswerGenerator, Span
+    from chapterverse_api.draft.draft import AnswerGenerator, Checker, CheckRequest, Span
     from chapterverse_api.draft.requests import GenerationRequest, Passage
     from chapterverse_api.limits.protocols import Limiter
     from chapterverse_api.records import Records
@@ -23,8 +22,8 @@ _PLACES = {
     "AnswerGenerator": "draft.draft",
     "AnswerGiven": "answer.event",
     "Candidate": "search.ranking",
-    "CheckRequest": "check.checkers",
-    "Checker": "check.checkers",
+    "CheckRequest": "draft.draft",
+    "Checker": "draft.draft",
     "GenerationRequest": "draft.requests",
     "Limiter": "limits.protocols",
     "LookupQuery": "search.lookups",

@@ -18,8 +18,7 @@ from chapterverse.text.shortening import cut_to_words
 from chapterverse_api.answer.turn import IdfLookup, Sources, Turn
 from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs, SourceChunk
 from chapterverse_api.conversation.detection import opening_language, small_talk_language
-from chapterverse_api.draft.prompts import estimate_tokens
-from chapterverse_api.draft.requests import GenerationRequest, Passage
+from chapterverse_api.draft.requests import GenerationRequest, Passage, estimate_tokens
 from chapterverse_api.search.first_pages import find_first_pages
 from chapterverse_api.search.lookups import LookupResult, look_up
 from chapterverse_api.search.passages import (
