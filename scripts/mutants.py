@@ -59,7 +59,7 @@ TARGETS = {
     "limits": (f"{SERVICE}/limits/*.py", "api/limits/test_*.py ext/budget/test_*.py"),
 }
 #: Seconds of a processor that the tests of one mutant may need, and that the mutant may need beyond twice their own.
-MOST_SECONDS, PATIENCE = 8.0, 10.0
+MOST_SECONDS, PATIENCE = 20.0, 10.0
 #: Seconds after which a mutant that only waits is stopped, on a machine however busy.
 MOST_WAITING = 300.0
 _PAIRS = (

@@ -28,7 +28,7 @@ BEHIND_A_TEXT = "chapterverse_api.ext.check.links.known_text._END"
 #: Patterns that are tried at single places of a text, and why these are so few, or so far from each other, that no
 #: stretch is read again and again. The tests of these modules measure their growth.
 TRIED_AT = {
-    "chapterverse.text.plain._TARGET_END": "where a link's address ends, of which there is one for each bracket",
+    "chapterverse.text.markdown._TARGET_END": "where a link's address ends, of which there is one for each bracket",
     "chapterverse.ext.sources.markdown.mdx_tokenizer._ATTRIBUTE": "where the last attribute of the tag ended",
     "chapterverse.text.sentences._MARK_LINE": "behind a full stop and its marks",
     "chapterverse_api.ext.models.reasoning._REFUSAL_LINE_END": "behind the word that a sentence begins with",

@@ -173,7 +173,6 @@ CORE = Extension(
         "search": Command("Ask", "chapterverse_api.commands.ask:search", "List the chunks that a question finds."),
         "ask": Command("Ask", "chapterverse_api.commands.ask:ask", "Answer a question, or explain a text."),
         "serve": Command("Ask", "chapterverse_api.commands.ask:serve", "Run the API, and optionally serve the site."),
-        "status": Command("Operate", "chapterverse.cli.index:status", "Show what is indexed."),
     },
     events={"": "chapterverse_api.answer.event:measure"},
 )
@@ -194,7 +193,8 @@ EXTENSIONS = (
         commands={
             "check": Command(
                 "Build", "chapterverse.ext.site_check.command:check", "Report mistakes in a built site and its index."
-            )
+            ),
+            "status": Command("Operate", "chapterverse.ext.site_check.status_command:status", "Show what is indexed."),
         },
     ),
     Extension(

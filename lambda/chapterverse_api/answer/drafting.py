@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import Protocol, TypeAlias
 
 from chapterverse.extensions import load_part
-from chapterverse.text.plain import escape_markdown
-from chapterverse.text.utf8 import INVISIBLE
+from chapterverse.text.markdown import INVISIBLE, escape_markdown
 from chapterverse_api import phrases
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import Delta, ToolUse

@@ -26,7 +26,7 @@ from chapterverse.filters import In
 from chapterverse.model import MEMORY, Chunk, utc_now
 from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
-from chapterverse.text.plain import plain
+from chapterverse.text.markdown import plain
 from chapterverse_api import phrases
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.contract import AnswerStatus, ChatResponse, PartialReason, Segment, SourceChunk

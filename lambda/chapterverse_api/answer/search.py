@@ -13,8 +13,8 @@ from chapterverse.extensions import load_part
 from chapterverse.model import Chunk, Scope
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
-from chapterverse.text.plain import plain
-from chapterverse.text.shortening import cut_to_words
+from chapterverse.text.markdown import plain
+from chapterverse.text.tokens import cut_to_words
 from chapterverse_api.answer.turn import IdfLookup, Sources, Turn
 from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs, SourceChunk
 from chapterverse_api.conversation.detection import opening_language, small_talk_language

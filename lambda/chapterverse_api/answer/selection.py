@@ -11,7 +11,7 @@ from chapterverse.errors import IndexFault
 from chapterverse.extensions import load_part
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
-from chapterverse.text.plain import plain
+from chapterverse.text.markdown import plain
 from chapterverse_api import phrases
 from chapterverse_api.answer.search import find_sources, make_source, make_sources, nearest_place
 from chapterverse_api.answer.turn import Sources, Turn

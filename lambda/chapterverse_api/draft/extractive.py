@@ -15,7 +15,7 @@ from heapq import nlargest
 from math import exp
 from typing import TypeVar
 
-from chapterverse.text.plain import escape_markdown
+from chapterverse.text.markdown import escape_markdown
 from chapterverse_api import phrases
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.quoting.answer_scores import (

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.model import Persona
-from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES, utf8_length
+from chapterverse.text.tokens import PROMPT_TOKEN_BYTES, utf8_length
 from chapterverse_api.deadline import Deadline
 
 #: Tokens of the earlier conversation in a prompt, of its summary and of recalled turns, as `estimate_tokens` counts.

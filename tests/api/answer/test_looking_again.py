@@ -13,7 +13,7 @@ import pytest
 from api import quill
 from api.scripted import Client
 from chapterverse.settings import Settings
-from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
+from chapterverse.text.tokens import PROMPT_TOKEN_BYTES
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.app import create_app

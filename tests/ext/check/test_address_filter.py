@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chapterverse.text.plain import escape_markdown
+from chapterverse.text.markdown import escape_markdown
 from chapterverse.text.sentences import split
 from chapterverse_api.draft.requests import Passage, Subsection
 from chapterverse_api.ext.check.links.address_filter import AddressFilter

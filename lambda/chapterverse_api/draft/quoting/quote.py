@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from chapterverse.text.plain import escape_markdown
+from chapterverse.text.markdown import escape_markdown
 from chapterverse_api import phrases
 from chapterverse_api.draft.draft import OMISSION
 from chapterverse_api.draft.quoting.answer_scores import ParsedSection, ScoredPart

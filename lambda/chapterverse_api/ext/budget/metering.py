@@ -14,7 +14,7 @@ from typing import Any
 
 from chapterverse.embedding import Vector
 from chapterverse.model import EmbedderCard
-from chapterverse.text.utf8 import BILLED_TOKEN_BYTES, PROMPT_TOKEN_BYTES, utf8_length
+from chapterverse.text.tokens import BILLED_TOKEN_BYTES, PROMPT_TOKEN_BYTES, utf8_length
 from chapterverse_api.draft.draft import MAX_VOTE_BYTES, CheckRequest, Span
 from chapterverse_api.draft.requests import (
     ChatMessage,

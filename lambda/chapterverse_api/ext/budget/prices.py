@@ -153,8 +153,8 @@ class Prices:
 
 def economy_generator_name(settings: Settings) -> str:
     """Return the generator that answers when most of the budget is gone; the usual one if no cheaper one is known."""
-    provider = settings.generator.partition(":")[0]
-    return settings.economy_generator or _CHEAPER.get(provider, settings.generator)
+    generator: str = settings.generator
+    return settings.economy_generator or _CHEAPER.get(generator.partition(":")[0], generator)
 
 
 def _price(name: str, prices: Mapping[str, Price], unknown: Price = _UNKNOWN, *, private: bool) -> Price:

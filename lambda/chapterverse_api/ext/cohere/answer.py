@@ -19,8 +19,8 @@ from typing import Any
 from chapterverse.ext.cohere.service import COHERE_ERRORS
 from chapterverse.ext.net import Event
 from chapterverse.ext.net.model_errors import no_reply_error
+from chapterverse.text.json_text import SURROGATE
 from chapterverse.text.sentences import SentenceReader
-from chapterverse.text.utf8 import SURROGATE
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import MAX_COUNTED_TOKENS, ToolCall, Usage
 from chapterverse_api.ext.models.tool_calls import CallReader

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from chapterverse.text import lexical
-from chapterverse.text.shortening import cut_to_words
+from chapterverse.text.tokens import cut_to_words
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.conversation.transcript import Signer

@@ -14,8 +14,7 @@ from typing import NoReturn
 
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
-from chapterverse.text.shortening import cut_to_words
-from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
+from chapterverse.text.tokens import PROMPT_TOKEN_BYTES, cut_to_words
 from chapterverse_api.answer.event import AnswerGiven
 from chapterverse_api.contract import ChatQuery, ChatResponse, Feedback
 from chapterverse_api.conversation.history import Conversation

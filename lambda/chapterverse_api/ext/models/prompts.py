@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from chapterverse.model import Persona
-from chapterverse.text.shortening import cut_to_bytes
-from chapterverse.text.utf8 import INVISIBLE, PROMPT_TOKEN_BYTES, utf8_length
+from chapterverse.text.markdown import INVISIBLE
+from chapterverse.text.tokens import PROMPT_TOKEN_BYTES, cut_to_bytes, utf8_length
 from chapterverse_api.draft.requests import (
     MAX_HISTORY_TOKENS,
     MAX_RECALLED_TOKENS,

@@ -10,7 +10,7 @@ from threading import Thread
 
 from chapterverse.errors import ProviderError
 from chapterverse.text.sentences import Sentence
-from chapterverse.text.utf8 import utf8_length
+from chapterverse.text.tokens import utf8_length
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import MAX_VOTE_BYTES, MAX_VOTES, Checker, CheckRequest
 from chapterverse_api.ext.check.results import CheckedSentence

@@ -19,9 +19,8 @@ from chapterverse.errors import ChapterVerseError, ProviderError
 from chapterverse.model import Chunk
 from chapterverse.text import lexical
 from chapterverse.text.json_text import parse_json
-from chapterverse.text.plain import plain
-from chapterverse.text.shortening import cut_to_bytes, cut_to_words
-from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
+from chapterverse.text.markdown import plain
+from chapterverse.text.tokens import PROMPT_TOKEN_BYTES, cut_to_bytes, cut_to_words
 from chapterverse_api import rejections
 from chapterverse_api.answer.search import make_source
 from chapterverse_api.answer.turn import Sources, Turn

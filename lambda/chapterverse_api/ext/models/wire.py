@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any, TypeAlias
 
 from chapterverse.errors import AnswerWithheld, ProviderError
-from chapterverse.text.shortening import cut_to_bytes
+from chapterverse.text.tokens import cut_to_bytes
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import ModelRequest, ToolCall, ToolSpec
 from chapterverse_api.ext.check.links.address_filter import strip_controls

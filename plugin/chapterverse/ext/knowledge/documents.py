@@ -20,7 +20,7 @@ from chapterverse.readers.front_matter import split_values
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
 from chapterverse.readers.site_pages import require_unchanged
 from chapterverse.text import tokens
-from chapterverse.text.shortening import ellipsize
+from chapterverse.text.tokens import ellipsize
 
 #: Most characters of a question: that of a question to the chat.
 _MAX_QUESTION_CHARS = 4000

@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 
 from chapterverse.errors import ConfigurationError, InputError, UnreadablePage
 from chapterverse.ext.knowledge.persona_lookup import find_persona, no_pages, persona_source
-from chapterverse.indexing.documents import KNOWLEDGE_FOLDER, Documents
+from chapterverse.indexing.additions import KNOWLEDGE_FOLDER, Documents
 from chapterverse.model import FAQ, MEMORY, PAGE, PERSONA, Page, Source, main_language
 from chapterverse.settings import Settings
 

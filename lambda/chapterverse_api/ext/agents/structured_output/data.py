@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
 from chapterverse.errors import InputError, ProviderError
+from chapterverse.ext.net.model_replies import unfence
 from chapterverse.text import lexical
-from chapterverse.text.json_text import INTEGERS, parse_json, unfence
+from chapterverse.text.json_text import INTEGERS, parse_json
 from chapterverse_api.answer.resources import Resources
 from chapterverse_api.answer.response import make_answer, make_refusal
 from chapterverse_api.answer.turn import Sources, Turn

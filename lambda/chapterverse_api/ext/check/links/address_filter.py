@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from chapterverse.text.plain import escape_markdown
+from chapterverse.text.markdown import escape_markdown
 from chapterverse_api.draft.requests import Passage
 from chapterverse_api.ext.check.links.hosts import HostFilter
 from chapterverse_api.ext.check.links.known_text import KnownText, SiteText

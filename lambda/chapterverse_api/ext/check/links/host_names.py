@@ -14,7 +14,7 @@ from importlib import resources
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from urllib.parse import unquote
 
-from chapterverse.text.utf8 import INVISIBLE
+from chapterverse.text.markdown import INVISIBLE
 
 
 def strip_marks(text: str) -> str:

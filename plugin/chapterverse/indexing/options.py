@@ -1,15 +1,17 @@
-"""The configuration file of a project: `chapterverse.toml`, or `[tool.chapterverse]` in pyproject.toml.
+"""The options of an owner: what a generator's own configuration states, completed by the project's file.
 
-Its names are those of the plugin's options and of the settings, as `Options` and `Settings` declare them. A flag, a
-variable or the configuration of a generator overrides it. It is committed, so it holds no secrets.
+Their names are those of the MkDocs plugin. The file is `chapterverse.toml`, or `[tool.chapterverse]` in
+pyproject.toml, and may state settings too, by the names that `Settings` declares. A flag, a variable or the
+configuration of a generator overrides it. It is committed, so it holds no secrets.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -17,18 +19,14 @@ from typing import Any
 
 from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.extensions import find_settings, load_part
-from chapterverse.indexing.plugins.options import (
-    OPTIONS,
-    Options,
-    check_chunk_tokens,
-    explain_type,
-    explain_unknown_options,
-)
 from chapterverse.manifests import SETTINGS
+from chapterverse.model import CHUNK_TOKENS, slug
 from chapterverse.readers.urls import parse_base_url
-from chapterverse.settings import Settings, check_count, document_options, secret_settings
+from chapterverse.settings import DEFAULT_STORE, Settings, check_count, document_options, secret_settings
 from chapterverse.widget.endpoint import clean_endpoint
 
+#: Options that are settings, by the same name.
+_OVERRIDES = ("publish", "endpoint", "store", "embedder", "site", "persona", "knowledge", "report")
 #: Each file with the table in it that is ours, in the order of precedence.
 _FILES: Mapping[str, tuple[str, ...]] = {"chapterverse.toml": (), "pyproject.toml": ("tool", "chapterverse")}
 #: Settings that are a secret only with a password in them.
@@ -38,6 +36,115 @@ _OF_SETTINGS = {*SETTINGS, "documents", "also"}
 _SECRET = re.compile(r"(?:^|_)(?:key|token|secret|password)s?$", re.IGNORECASE)
 _HEADER = re.compile(r"\s*\[{1,2}([^\[\]]+)\]")
 _KEY = re.compile(r"([^=#]+)=")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options of an owner; `mkdocs.ChapterVerseConfig` describes each."""
+
+    enabled: bool = True
+    publish: bool | None = None
+    strict: bool = False
+    endpoint: str | None = None
+    store: str | None = None
+    embedder: str | None = None
+    persona: str | None = None
+    knowledge: str | None = None
+    documents: dict[str, Any] = field(default_factory=dict)
+    site: str | None = None
+    chunk_tokens: int = 256
+    exclude: list[str] = field(default_factory=list)
+    include: list[str] = field(default_factory=list)
+    also: list[Any] = field(default_factory=list)
+    agents: bool | dict[str, bool] = True
+    report: bool | None = None
+    widget: dict[str, Any] = field(default_factory=dict)
+    #: Settings of the project's file, which these options and the environment override.
+    below: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Options:
+        """Return the options by their names.
+
+        Raises:
+            ConfigurationError: there is no such option, or its value has another type.
+        """
+        for sentence in explain_unknown_options(values, OPTIONS).values():
+            raise ConfigurationError(sentence)
+        for name, value in values.items():
+            if sentence := _explain_type(name, str(OPTIONS[name].type), value):
+                raise ConfigurationError(sentence)
+        return cls(**values)
+
+    def settings(self, root: Path, site_name: str | None, version: str | None, *, preview: bool = False) -> Settings:
+        """Return the settings of the environment, else of these options, else of `below`.
+
+        Args:
+            root: the folder that relative paths are resolved against.
+            site_name: names the site's index, unless `site` does.
+
+        Raises:
+            ConfigurationError: a variable can't be read, the endpoint is no address, or an option of `documents` or
+                `also` is invalid.
+        """
+        chosen = {name: value for name in _OVERRIDES if (value := getattr(self, name)) is not None}
+        below = {**self.below, **chosen, **document_options(self.documents)}
+        also = load_part("also_entries")(self.also, root) if self.also else None
+        settings = Settings.from_environment(below=below, also=also, docs_version=version)
+        endpoint = clean_endpoint(settings.endpoint) if settings.endpoint else None
+        settings = settings.override(
+            site=settings.site or (slug(site_name) if site_name is not None else None), endpoint=endpoint
+        )
+        if preview:
+            # A preview contains drafts and local addresses, so it writes its own index and cites itself.
+            version = settings.docs_version or ""
+            local = {"store": f"{DEFAULT_STORE}/preview", "ledger": "", "base_url": "", "report": False}
+            settings = settings.override(**local, docs_version=version)
+        return settings.resolve_paths(root)
+
+    def widget_options(self) -> dict[str, Any]:
+        """Return the options of the chat, as `widget.bundle.assets` takes them.
+
+        Raises:
+            ConfigurationError: an option is unknown or has an invalid value.
+        """
+        return _read_widget(self.widget) if self.widget else {}
+
+
+def check_chunk_tokens(tokens: int) -> None:
+    """Raise `ConfigurationError` if chunks can't be packed to this size."""
+    if not 32 <= tokens <= CHUNK_TOKENS:
+        raise ConfigurationError(f"chunk_tokens must be between 32 and {CHUNK_TOKENS}.")
+
+
+def explain_unknown_options(names: Iterable[object], options: Collection[str]) -> dict[str, str]:
+    """Return a sentence for each unknown option, by its name."""
+    unknown = sorted(name for name in map(str, names) if name not in options)
+    nearest = {name: difflib.get_close_matches(name, options, 1, 0)[0] for name in unknown}
+    return {name: f"There is no option {name[:60]!a}: the nearest is {nearest[name]}." for name in unknown}
+
+
+def _explain_type(name: str, kind: str, value: object) -> str:
+    """Return a sentence if a value has another type than an option, or another kind than a setting."""
+    kinds = _KINDS[kind.partition("[")[0]]
+    # A switch is an int to Python, and no number here.
+    fits = isinstance(value, kinds) and (not isinstance(value, bool) or bool in kinds)
+    items = value if kind == "list[str]" and isinstance(value, (list, tuple)) else ()
+    if fits and all(isinstance(item, str) for item in items):
+        return ""
+    return f"The option {name!r} must be {'a list of sources' if name == 'also' else _NAMES[kinds[0]]}."
+
+
+#: Every option by its name.
+OPTIONS = {option.name: option for option in fields(Options) if option.name != "below"}
+
+_NONE = type(None)
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "str": (str,), "bool": (bool,), "bool | None": (bool, _NONE), "str | None": (str, _NONE), "int": (int,),
+    "list": (list, tuple), "dict": (dict,), "bool | dict": (bool, dict),
+    "text": (str,), "secret": (str,), "switch": (bool,), "count": (int,),
+}  # fmt: skip
+_NAMES = {bool: "true or false", str: "a text", int: "a number", list: "a list of patterns", dict: "a mapping"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +209,7 @@ class ProjectFile:
         known = find_kinds(self.values)
         for name, value in self.values.items():
             unknown = explain_unknown_options([name], known).get(name)
-            if sentence := _explain_secret(name, value) or unknown or explain_type(name, known[name], value):
+            if sentence := _explain_secret(name, value) or unknown or _explain_type(name, known[name], value):
                 raise self._error(sentence, name)
             if any("\0" in text for text in _texts(value)):
                 raise self._error(f"The option {name!r} holds a NUL character.", name)
@@ -230,11 +337,11 @@ def _texts(value: object) -> Iterator[str]:
         yield from chain.from_iterable(map(_texts, items))
 
 
-def _read_widget(options: Any) -> None:
+def _read_widget(options: Any) -> dict[str, Any]:
     # Imported here: it loads pydantic.
     from chapterverse.widget.options import read_options
 
-    read_options(options, "widget.").config()
+    return read_options(options, "widget.").config()
 
 
 #: What raises for a value of the right type that can't be used.

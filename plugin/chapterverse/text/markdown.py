@@ -1,10 +1,13 @@
-"""Removes link targets from Markdown, which leaves the text that a reader sees.
+"""Reads Markdown back: the text that a reader sees, without link targets, and tables.
 
 A link's address is not part of the page's text. It would be invisible to readers, match as a word, and count as support
 of an answer. Chunks keep the original Markdown; callers remove targets where they use it.
 
 This is not a parser: it knows code, which it keeps, and brackets. Shortcut references (`[name]`) look like plain
 brackets without the page's definitions, and stay.
+
+A chunk's tables are Markdown that our readers wrote (`readers.sections`). A long table is cut between chunks, and each
+piece repeats the header, so a table here has at most the rows of one chunk.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 _WORTH_READING = re.compile(r"\][(\[]|<")
 # Prefix of a block's first line: quotes, bullets, a definition's colon, a footnote's label.
@@ -38,6 +42,21 @@ _SPECIAL = re.compile(r"[\\`*~]|(?<![^\W_])_|_(?![^\W_])|&(?=#?\w+;)")
 _BRACKET = re.compile(r"[\[\]]")
 #: Where a link's target or a tag would begin.
 _LINK_OR_TAG = re.compile(r"(?<=\])(?=[(\[:])|<(?=[A-Za-z/!?])")
+
+#: A row, behind the marks of the containers around it.
+_ROW = re.compile(r"[ >]*(\|.*\|)\s*")
+_TABLE_RULE = re.compile(r"\|(?: *:?-+:? *\|)+")
+_TABLE_FENCE = re.compile(r"[ >]*(`{3,}|~{3,})")
+_BORDER = re.compile(r"(?<!\\)\|")
+
+#: Characters that show nothing, which can hide words from a reader, or split a word that a filter looks for, as ranges
+#: for a class of a regular expression: soft hyphen, fillers, those of no width, directions, operators, byte order mark,
+#: tags. Letters of some scripts are written with the joiners U+200C and U+200D, and emoji with the selectors U+FE00 to
+#: U+FE0F, so that each filter decides on these itself.
+INVISIBLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff"
+    "\uffa0\U000e0000-\U000e0fff"
+)
 
 
 def plain(text: str) -> str:
@@ -161,3 +180,54 @@ def escape_markdown(text: str, *, in_link: bool = False) -> str:
     # No backslash here: the filter of addresses may remove what is behind it.
     escaped = _LINK_OR_TAG.sub(lambda sign: "&lt;" if sign.group() else " ", escaped)
     return _BRACKET.sub(r"\\\g<0>", escaped) if in_link else escaped
+
+
+@dataclass(frozen=True, slots=True)
+class MarkdownTable:
+    """A table of a text.
+
+    Attributes:
+        line: its first line, without the marks of the containers around it.
+        headers: Markdown; "" each for a table without a header row.
+        rows: as many cells each as there are headers.
+    """
+
+    line: str
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def tables(text: str) -> Iterator[MarkdownTable]:
+    """Yield the tables of a text in order. Takes time linear in its length."""
+    lines = _table_rows(text)
+    header: str | None = None
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        at += 1
+        if header is None or line is None or not _TABLE_RULE.fullmatch(line):
+            header = line
+            continue
+        headers, rows = _table_cells(header), list[tuple[str, ...]]()
+        while at < len(lines) and (row := lines[at]) is not None:
+            rows.append((*_table_cells(row), *[""] * len(headers))[: len(headers)])
+            at += 1
+        yield MarkdownTable(header, headers, tuple(rows))
+        header = None
+
+
+def _table_rows(text: str) -> list[str | None]:
+    """Return each line that may be a row of a table, outside code; None for any other."""
+    rows: list[str | None] = []
+    fence = ""
+    for line in text.split("\n"):
+        opening = _TABLE_FENCE.match(line)
+        if opening and (not fence or opening[1].startswith(fence)):
+            fence = "" if fence else opening[1]
+        row = _ROW.fullmatch(line) if not (fence or opening) else None
+        rows.append(row[1] if row else None)
+    return rows
+
+
+def _table_cells(row: str) -> tuple[str, ...]:
+    return tuple(cell.strip().replace("\\|", "|") for cell in _BORDER.split(row)[1:-1])

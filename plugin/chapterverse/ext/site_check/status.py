@@ -29,47 +29,29 @@ class FileState:
 
 
 @dataclass(frozen=True, slots=True)
-class EnrichmentState:
-    """How much of an index a model enriched.
-
-    Attributes:
-        pages: with an expansion.
-        chunks: likewise.
-        lines: questions and keywords in all expansions.
-    """
-
-    pages: int
-    chunks: int
-    lines: int
-
-    def __str__(self) -> str:
-        return f"{self.lines} questions and keywords in {self.chunks} chunks of {self.pages} pages"
-
-
-@dataclass(frozen=True, slots=True)
 class States:
     """An index and its files; `to_json` is the document of `status --json`.
 
     Attributes:
         head: None before the first publication.
-        enrichment: None where no enricher is set.
+        enrichment: number of pages and chunks with an expansion, and of all its lines; None where no enricher is set.
     """
 
     scope: Scope
     head: Head | None
     files: tuple[FileState, ...]
-    enrichment: EnrichmentState | None = None
+    enrichment: Mapping[str, int] | None = None
 
     @property
     def summary(self) -> str:
-        head = self.head
+        head, more = self.head, self.enrichment
         if head is None:
             return f"Nothing was published for {self.scope} yet."
         version = f" {head.version}" if head.version else ""
         return (
             f"{head.site}{version}: generation {head.generation}, {head.pages} pages, {head.chunks} chunks, "
             f"embedder {head.embedder.name}, published {head.published_at}"
-            f"{f', {self.enrichment}' if self.enrichment else ''}"
+            + (", {lines} questions and keywords in {chunks} chunks of {pages} pages".format(**more) if more else "")
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -79,7 +61,7 @@ class States:
             "generation": self.head.generation if self.head else 0,
             "embedder": self.head.embedder.name if self.head else "none",
             "files": [asdict(file) for file in self.files],
-            **({"enrichment": asdict(self.enrichment)} if self.enrichment else {}),
+            **({"enrichment": self.enrichment} if self.enrichment else {}),
         }
 
 
@@ -118,12 +100,12 @@ def _is_imported(chunk: Chunk) -> bool:
     return chunk.type == PAGE and chunk.source == "import"
 
 
-def _enrichment(store: Store, head: Head) -> EnrichmentState | None:
+def _enrichment(store: Store, head: Head) -> dict[str, int] | None:
     if not any(word.startswith("enrich/") for word in head.pipeline.split()):
         return None
     chunks = [point.chunk for point in store.snapshot(head.scope).points() if point.chunk.expansion]
     lines = sum(chunk.expansion.count("\n") + 1 for chunk in chunks)
-    return EnrichmentState(len({chunk.source_file_path for chunk in chunks}), len(chunks), lines)
+    return {"pages": len({chunk.source_file_path for chunk in chunks}), "chunks": len(chunks), "lines": lines}
 
 
 def _describe(store: Store, ledger: Ledger, scope: Scope) -> tuple[Head | None, Mapping[str, LedgerRow]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chapterverse.indexing.plugins.pages import BuildPages
+from chapterverse.mkdocs import BuildPages
 from chapterverse.readers.folder import PageGlobs
 from chapterverse.readers.html.page_mark import PageMark
 

@@ -9,7 +9,7 @@ import pytest
 
 from chapterverse.embedding import Vector
 from chapterverse.errors import IndexFault, IndexMissing, ProviderError
-from chapterverse.indexing.status import States, derive
+from chapterverse.ext.site_check.status import States, derive
 from chapterverse.indexing.sync import index
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
