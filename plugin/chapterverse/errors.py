@@ -60,7 +60,7 @@ class UnsafePath(UnreadablePage):
 
 
 class PageTooLarge(UnreadablePage):
-    """A page holds more than one page may (see `readers.page_bounds`).
+    """A page holds more than one page may (see `readers.html.parser`).
 
     The readers of its text don't know its name: theirs is the rest of the sentence, which `of_page` completes.
     """

@@ -173,7 +173,6 @@ CORE = Extension(
         "search": Command("Ask", "chapterverse_api.commands.ask:search", "List the chunks that a question finds."),
         "ask": Command("Ask", "chapterverse_api.commands.ask:ask", "Answer a question, or explain a text."),
         "serve": Command("Ask", "chapterverse_api.commands.ask:serve", "Run the API, and optionally serve the site."),
-        "status": Command("Operate", "chapterverse.cli.index:status", "Show what is indexed."),
     },
     events={"": "chapterverse_api.answer.event:measure"},
 )
@@ -194,7 +193,8 @@ EXTENSIONS = (
         commands={
             "check": Command(
                 "Build", "chapterverse.ext.site_check.command:check", "Report mistakes in a built site and its index."
-            )
+            ),
+            "status": Command("Operate", "chapterverse.ext.site_check.status_command:status", "Show what is indexed."),
         },
     ),
     Extension(
@@ -289,6 +289,10 @@ EXTENSIONS = (
     ),
     Extension("embedders"),
     Extension(
+        "check",
+        parts={"without_foreign": "chapterverse_api.ext.check.links.address_filter:without_foreign"},
+    ),
+    Extension(
         "budget",
         settings=(
             Setting(
@@ -315,10 +319,10 @@ EXTENSIONS = (
     Extension(
         "models",
         parts={
-            "draft_reader": "chapterverse_api.ext.models.draft_reader:DraftReader",
+            "write_draft": "chapterverse_api.ext.models.drafting:write_draft",
+            "check_quotes": "chapterverse_api.ext.models.drafting:check_quotes",
             "without_waste": "chapterverse_api.ext.models.prompt_room:without_waste",
             "fill_room": "chapterverse_api.ext.models.prompt_room:fill_room",
-            "second_votes": "chapterverse_api.ext.models.second_votes:SecondVotes",
             "rewrite": "chapterverse_api.ext.models.rewriting:rewrite",
             "tool_rounds": "chapterverse_api.ext.models.tool_rounds:TurnRounds",
         },

@@ -19,7 +19,7 @@ from chapterverse.indexing.target import Target
 from chapterverse.ledger import Ledger, rows_of
 from chapterverse.model import ENCODER, Head, Page
 from chapterverse.store import Store, open_store
-from chapterverse_api.ext.evaluation.tuning import tune
+from chapterverse_api.ext.evaluation.calibrate_command import tune
 from fakes.docs import BASE_URL, SCOPE, CountingEmbedder, page, prose, section, source
 from store.test_store_contract import STORES
 
@@ -207,7 +207,7 @@ from pathlib import Path
 from chapterverse.ledger import Ledger
 from chapterverse.store.edge import EdgeStore
 from chapterverse.indexing.target import Target
-from chapterverse_api.ext.evaluation.tuning import tune
+from chapterverse_api.ext.evaluation.calibrate_command import tune
 from indexing.test_tuning import MEASURED, SCOPE, WEIGHT, CountingEmbedder, silent
 
 class Deadly(Ledger):
@@ -221,6 +221,7 @@ tune(store.heads()[0], MEASURED, WEIGHT, target, silent)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "moved"), [("records", False), ("save", True)])
 def test_a_kill_leaves_one_head_or_the_other_whole(edge: Ground, tmp_path: Path, method: str, moved: bool) -> None:
     arguments = [str(tmp_path / "index"), str(tmp_path / "ledger.sqlite")]

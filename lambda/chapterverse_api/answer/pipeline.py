@@ -3,8 +3,8 @@
 route     `http`: the request of a client
 guard     `http.guard`, `resources`: what may cost something, and the models that may be used for it
 search    `search`, `selection`: the sources with enough evidence, or none
-answer    `drafting`: a draft, for which a model may look again by a room; data by another
-check     `segments`: sentence by sentence, each shown at once
+answer    `drafting`: quotes, or a draft of a model by a room; data by another
+check     quotes hold by construction; what a model wrote, `ext.models` and `ext.check` hold to its sources
 response  `response`: the whole, or a refusal
 """
 
@@ -15,7 +15,7 @@ from typing import Protocol
 
 from chapterverse.extensions import load_part
 from chapterverse_api.answer.choice import ask_back
-from chapterverse_api.answer.drafting import open_rounds, quote_documents, quote_winner, write_draft
+from chapterverse_api.answer.drafting import draft_answer, open_rounds, quote_documents, quote_winner
 from chapterverse_api.answer.response import make_refusal, respond
 from chapterverse_api.answer.search import find_sources, log_sources
 from chapterverse_api.answer.selection import read_selection, search_selection
@@ -73,5 +73,5 @@ def _answer(turn: Turn, data: _DataAnswer | None) -> Generator[AnswerEvent, None
     if turn.sources.winner:
         draft = yield from quote_winner(turn)
     else:
-        draft = yield from quote_documents(turn) if writer else write_draft(turn, rounds)
-    return (yield from respond(draft, turn))
+        draft = yield from quote_documents(turn) if writer else draft_answer(turn, rounds)
+    return respond(draft, turn)

@@ -12,7 +12,7 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexMism
 from chapterverse.extensions import foreign, load_listeners, load_part, open_offer
 from chapterverse.manifests import EXTENSIONS, SETTINGS
 from chapterverse.model import EmbedderCard, Head
-from chapterverse.reading import open_reading_model
+from chapterverse.reading import ReadingModel, open_reading_model
 from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
 from chapterverse_api.answer.event import KeptConversations, Listener
@@ -26,8 +26,8 @@ from chapterverse_api.records import parse_days
 from chapterverse_api.search.rerankers import Reranker
 
 if TYPE_CHECKING:
-    from chapterverse.reading.model import ReadingModel
-    from chapterverse_api.check.checkers import Checker
+    from chapterverse.reading import ReadingModel
+    from chapterverse_api.draft.draft import Checker
 
 #: The settings of money: what they say is checked even if no model can cost any.
 _MONEY = ("limiter", "daily_budget_usd", "prices", "economy_generator")

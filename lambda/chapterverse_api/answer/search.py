@@ -13,13 +13,12 @@ from chapterverse.extensions import load_part
 from chapterverse.model import Chunk, Scope
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
-from chapterverse.text.plain import plain
-from chapterverse.text.shortening import cut_to_words
+from chapterverse.text.markdown import plain
+from chapterverse.text.tokens import cut_to_words
 from chapterverse_api.answer.turn import IdfLookup, Sources, Turn
 from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs, SourceChunk
 from chapterverse_api.conversation.detection import opening_language, small_talk_language
-from chapterverse_api.draft.prompts import estimate_tokens
-from chapterverse_api.draft.requests import GenerationRequest, Passage
+from chapterverse_api.draft.requests import GenerationRequest, Passage, estimate_tokens
 from chapterverse_api.search.first_pages import find_first_pages
 from chapterverse_api.search.lookups import LookupResult, look_up
 from chapterverse_api.search.passages import (

@@ -8,13 +8,13 @@ from urllib.parse import urldefrag
 
 from chapterverse.calibration import WeightedQuestion, read_question
 from chapterverse.errors import IndexFault
+from chapterverse.extensions import load_part
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
-from chapterverse.text.plain import plain
+from chapterverse.text.markdown import plain
 from chapterverse_api import phrases
 from chapterverse_api.answer.search import find_sources, make_source, make_sources, nearest_place
 from chapterverse_api.answer.turn import Sources, Turn
-from chapterverse_api.check.links.address_filter import AddressFilter
 from chapterverse_api.contract import Nearest
 from chapterverse_api.draft.requests import Passage
 from chapterverse_api.index import addresses
@@ -49,7 +49,7 @@ def _read_selection(turn: Turn, snapshot: Snapshot | None) -> Sources:
     language = query.language or (place.language if place else snapshot.head.main_language if snapshot else "en")
     chapter = place.nearest.chapter if place else phrases.for_language(language).selection
     # An attacker may have a reader send a text, so that an address in it is shown under this site's name.
-    text = AddressFilter((), place.texts if place else ()).without_foreign(selection)
+    text: str = load_part("without_foreign")(selection, place.texts if place else ())
     terms = lexical.terms_of(lexical.words(f"{chapter}\n{text}", language))
     passage = Passage("1", (chapter,), text, text, terms, url=place.url if place else None)
     sources = make_sources(

@@ -17,10 +17,10 @@ from chapterverse.store import Snapshot
 from chapterverse_api import rejections
 from chapterverse_api.answer.event import AnswerGiven
 from chapterverse_api.answer.resources import Models, Resources
-from chapterverse_api.check.results import VerifiedDraft
 from chapterverse_api.contract import ChatQuery, ChatResponse, Events, Mode, Nearest, SearchedAs, SourceChunk, ToolUse
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.draft.draft import ShownDraft
 from chapterverse_api.draft.requests import GenerationRequest, TurnTools
 from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import QueryProgress
@@ -134,7 +134,7 @@ class Turn:
         progress: the question's states, its id and time, and the conversation that it is of.
         stages: seconds that each part took.
         sources: those of the documentation, and then also what tools found.
-        verified: the draft that was shown; None if no sentence was checked, as in a refusal for want of evidence.
+        draft: what was shown; None if nothing was drafted, as in a refusal for want of evidence.
     """
 
     query: ChatQuery
@@ -147,7 +147,7 @@ class Turn:
     progress: QueryProgress
     stages: dict[str, float] = field(default_factory=dict)
     sources: Sources = field(init=False)
-    verified: VerifiedDraft | None = None
+    draft: ShownDraft | None = None
 
     @classmethod
     def open(

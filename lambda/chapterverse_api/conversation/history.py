@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Self
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.conversation.transcript import Signer, truncate
-from chapterverse_api.draft.prompts import recent_messages
-from chapterverse_api.draft.requests import ChatMessage
+from chapterverse_api.draft.requests import ChatMessage, recent_messages
 
 if TYPE_CHECKING:
     from chapterverse_api.records import StoredTurn

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chapterverse.extensions import load_part
-from chapterverse.text.shortening import cut_to_words
+from chapterverse.text.tokens import cut_to_words
 from chapterverse_api.conversation.detection import STANDALONE_WORDS, count_content_words, detect_follow_up
 from chapterverse_api.conversation.history import Conversation
 from chapterverse_api.deadline import Deadline

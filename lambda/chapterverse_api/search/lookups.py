@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from chapterverse.errors import ChapterVerseError
-from chapterverse.extensions import every_extension, load
+from chapterverse.extensions import foreign, load
 from chapterverse.filters import Filter
 from chapterverse.manifests import EXTENSIONS, Extension
 from chapterverse.model import NAMESPACE, Chunk
@@ -88,7 +88,7 @@ def look_up(
 
 def _list_lookups(snapshot: Snapshot, index: SiteIndex) -> Iterator[tuple[Extension, str]]:
     """Yield the places of the lookups that are on."""
-    for extension in every_extension():
+    for extension in (*EXTENSIONS, *foreign()):
         for kind, place in extension.lookups.items():
             if not kind or index.uses(kind, snapshot):
                 yield extension, place

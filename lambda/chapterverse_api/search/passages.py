@@ -13,8 +13,8 @@ from typing import Literal, TypeAlias
 
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.model import CHUNK_TOKENS, FAQ, Chunk
-from chapterverse.text.plain import plain
-from chapterverse.text.utf8 import PROSE_TOKEN_BYTES, utf8_length
+from chapterverse.text.markdown import plain
+from chapterverse.text.tokens import PROSE_TOKEN_BYTES, utf8_length
 from chapterverse_api.draft.requests import Passage, Subsection
 from chapterverse_api.search.ranking import Candidate, section
 

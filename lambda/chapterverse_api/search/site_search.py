@@ -19,7 +19,7 @@ from chapterverse.filters import EVERYTHING, And, Filter, FilterTree, In, all_of
 from chapterverse.model import MEMORY, PAGE, Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
-from chapterverse.text.shortening import cut_to_bytes
+from chapterverse.text.tokens import cut_to_bytes
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.conversation.detection import FollowUpVerdict, detect_follow_up
 from chapterverse_api.conversation.history import Conversation
@@ -35,7 +35,7 @@ from chapterverse_api.search.results import Retrieval, matched_share, merge_retr
 from chapterverse_api.search.search import SearchRequest, rerank, retrieve, retrieve_again
 
 if TYPE_CHECKING:
-    from chapterverse.reading.model import ReadingModel
+    from chapterverse.reading import ReadingModel
 
 #: If a question only may be a follow-up, the best result of its rewriting must hold this share of its own words.
 _MIN_OWN_WORD_SHARE = 0.3

@@ -4,10 +4,10 @@ import pytest
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.draft.prompts import MAX_REASONING_TOKENS
 from chapterverse_api.ext.budget.prices import FREE, Price, Prices, Use, economy_generator_name
 from chapterverse_api.ext.cohere import generator as cohere
 from chapterverse_api.ext.cohere import reranker as cohere_reranker
+from chapterverse_api.ext.models.prompts import MAX_REASONING_TOKENS
 
 
 def prices(embedder_price: float | None = None, /, **settings: str) -> Prices:

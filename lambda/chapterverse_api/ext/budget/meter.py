@@ -10,13 +10,13 @@ from typing import Any, Self
 from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
 from chapterverse_api.answer.resources import BudgetLevel, Models
-from chapterverse_api.draft.draft import AnswerGenerator, Writer
+from chapterverse_api.draft.draft import MAX_VOTES, AnswerGenerator, Writer
 from chapterverse_api.draft.extractive import Extractive
-from chapterverse_api.draft.prompts import MAX_REASONING_TOKENS
 from chapterverse_api.ext.budget.circuit_breaker import CircuitBreaker
 from chapterverse_api.ext.budget.daily_budget import DailyBudget, TurnBudget
-from chapterverse_api.ext.budget.metering import MAX_VOTES, Metered, MeteredWriter, usual_cost
+from chapterverse_api.ext.budget.metering import Metered, MeteredWriter, usual_cost
 from chapterverse_api.ext.budget.prices import FREE, Price, Prices, economy_generator_name
+from chapterverse_api.ext.models.prompts import MAX_REASONING_TOKENS
 
 #: The models that have a circuit breaker, by their names in `degraded` of the status.
 _PARTS = ("generator", "embedder", "reranker", "checker")

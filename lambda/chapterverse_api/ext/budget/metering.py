@@ -10,13 +10,12 @@ import math
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chapterverse.embedding import Vector
 from chapterverse.model import EmbedderCard
-from chapterverse.text.utf8 import BILLED_TOKEN_BYTES, PROMPT_TOKEN_BYTES, utf8_length
-from chapterverse_api.draft import prompts
-from chapterverse_api.draft.draft import Span
+from chapterverse.text.tokens import BILLED_TOKEN_BYTES, PROMPT_TOKEN_BYTES, utf8_length
+from chapterverse_api.draft.draft import MAX_VOTE_BYTES, CheckRequest, Span
 from chapterverse_api.draft.requests import (
     ChatMessage,
     GenerationRequest,
@@ -27,11 +26,9 @@ from chapterverse_api.draft.requests import (
 from chapterverse_api.ext.budget.circuit_breaker import CircuitBreaker
 from chapterverse_api.ext.budget.daily_budget import Bill, TurnBudget, UsualCost
 from chapterverse_api.ext.budget.prices import FREE, Price, Prices, Use
+from chapterverse_api.ext.models import prompts
 from chapterverse_api.search.passages import MAX_FAQ_TOKENS, MAX_PASSAGES_TOKENS
 from chapterverse_api.search.rerankers import MAX_REQUEST_TEXTS, MAX_TEXT_BYTES
-
-if TYPE_CHECKING:
-    from chapterverse_api.check.checkers import CheckRequest
 
 #: Tokens around the texts of one request: roles, names of fields, marks. They are 200 bytes, one token each at most.
 _FRAME_TOKENS = 200
@@ -41,8 +38,6 @@ _PART_BYTES = 1750
 #: Bytes of the messages for a short text besides the answer: six turns of a conversation, as a rule, or a long
 #: question. A longer conversation loses its middle.
 _WRITER_BYTES = 16_000
-#: Sentences of one answer that a checker is asked about, and bytes of such a request: longer ones are not asked.
-MAX_VOTES, MAX_VOTE_BYTES = 6, 12_000
 #: Bytes of a checker's instructions, tokens of its verdict, and characters that a guardrail bills as one text.
 _CHECK_RULES_BYTES, _VERDICT_TOKENS, _BILLED_TEXT_CHARS = 500, 16, 1_000
 #: Tokens of a usual prompt at most: rules and tools, persona, notes of the owner, sources, a short conversation.

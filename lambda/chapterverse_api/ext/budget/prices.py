@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse.text.hosts import is_private
-from chapterverse_api.draft.prompts import MAX_REASONING_TOKENS
+from chapterverse_api.ext.models.prompts import MAX_REASONING_TOKENS
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +153,8 @@ class Prices:
 
 def economy_generator_name(settings: Settings) -> str:
     """Return the generator that answers when most of the budget is gone; the usual one if no cheaper one is known."""
-    provider = settings.generator.partition(":")[0]
-    return settings.economy_generator or _CHEAPER.get(provider, settings.generator)
+    generator: str = settings.generator
+    return settings.economy_generator or _CHEAPER.get(generator.partition(":")[0], generator)
 
 
 def _price(name: str, prices: Mapping[str, Price], unknown: Price = _UNKNOWN, *, private: bool) -> Price:

@@ -17,10 +17,7 @@ from pydantic import ValidationError
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
 from chapterverse_api.answer.turn import Sources, Turn
-from chapterverse_api.check.links.address_filter import AddressFilter
-from chapterverse_api.check.links.known_text import SiteText
 from chapterverse_api.draft.draft import Writer
-from chapterverse_api.draft.prompts import conversation, new_nonce
 from chapterverse_api.draft.requests import GenerationRequest, ModelRequest, Passage, ResponseSchema
 from chapterverse_api.ext.agents.data_prompt import data_instructions
 from chapterverse_api.ext.agents.plans.contract import (
@@ -36,6 +33,9 @@ from chapterverse_api.ext.agents.plans.contract import (
 )
 from chapterverse_api.ext.agents.plans.machine import INTERACTIVE_KINDS, PlanProblem, check_plan
 from chapterverse_api.ext.agents.structured_output.data import Leaf, LeafCheck, ask_for_data, read_data
+from chapterverse_api.ext.check.links.address_filter import AddressFilter
+from chapterverse_api.ext.check.links.known_text import SiteText
+from chapterverse_api.ext.models.prompts import conversation, new_nonce
 
 #: Tokens of a plan of twenty steps.
 _MAX_PLAN_TOKENS = 3000

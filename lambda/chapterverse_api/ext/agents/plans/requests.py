@@ -17,7 +17,6 @@ from chapterverse.errors import InputError
 from chapterverse_api.answer.resources import Models, Resources
 from chapterverse_api.answer.search import find_sources, log_sources
 from chapterverse_api.answer.turn import Turn
-from chapterverse_api.check.links.address_filter import AddressFilter
 from chapterverse_api.contract import SourceChunk, dump
 from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.deadline import Deadline
@@ -25,6 +24,7 @@ from chapterverse_api.draft.requests import ToolCall, TurnTools
 from chapterverse_api.ext.agents.plans.contract import Plan, PlanRequest, PlanResponse, ToolOutcome
 from chapterverse_api.ext.agents.plans.draft import draft_plan
 from chapterverse_api.ext.agents.plans.machine import CallTool, Position, advance, begin
+from chapterverse_api.ext.check.links.address_filter import AddressFilter
 from chapterverse_api.service import Service
 from chapterverse_api.validation import parse_request
 

@@ -15,16 +15,15 @@ from chapterverse.errors import InputError, ProviderError
 from chapterverse.model import Head
 from chapterverse.text.sentences import Sentence, split
 from chapterverse_api import rejections
-from chapterverse_api.answer.segments import check_sentence
-from chapterverse_api.check.results import SourceVerdict
-from chapterverse_api.check.verifier import Verifier
 from chapterverse_api.contract import Nearest, RequestModel, ResponseModel
 from chapterverse_api.draft.requests import Passage
 from chapterverse_api.ext.agents.tools.search_docs import search_within_budget
 from chapterverse_api.ext.agents.tools.sections import LanguageArgument, Url, VersionArgument, make_tool_query
 from chapterverse_api.ext.agents.tools.tool import ToolContext
+from chapterverse_api.ext.check.results import SourceVerdict
+from chapterverse_api.ext.check.verifier import Verifier
 from chapterverse_api.ext.models.citation_marks import CitationMarks
-from chapterverse_api.ext.models.second_votes import SecondVotes
+from chapterverse_api.ext.models.second_votes import SecondVotes, check_sentence
 from chapterverse_api.index import addresses
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.search.passages import choose, make_passages
