@@ -15,7 +15,7 @@ from chapterverse_api import phrases
 from chapterverse_api.answer.response import MAX_SUGGESTION_CHARS, finds_first, make_response, plain_heading
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import ChatResponse, Segment
-from chapterverse_api.conversation.history import REPORTED
+from chapterverse_api.conversation.transcript import REPORTED
 from chapterverse_api.search.choice import find_choices
 
 _QUESTIONS = frozenset(phrases.for_language(tag).choice for tag in phrases.PHRASE_LANGUAGES)

@@ -17,8 +17,7 @@ from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.check.links.address_filter import AddressFilter
 from chapterverse_api.contract import Nearest
 from chapterverse_api.draft.requests import Passage
-from chapterverse_api.index import addresses
-from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.index.site_index import SiteIndex, on_page
 from chapterverse_api.search.site_search import find_closest_chunk
 
 
@@ -82,7 +81,7 @@ class _SelectedPlace:
 
 
 def _find_place(selection: str, page_url: str, index: SiteIndex, snapshot: Snapshot) -> _SelectedPlace | None:
-    page_urls = addresses.on_page(index.published_url(page_url, snapshot.head), snapshot)
+    page_urls = on_page(index.published_url(page_url, snapshot.head), snapshot)
     chunk = find_closest_chunk(selection, page_urls, snapshot)
     if chunk is None:
         return None

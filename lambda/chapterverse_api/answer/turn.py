@@ -20,7 +20,7 @@ from chapterverse_api.answer.resources import Resources, TurnModels
 from chapterverse_api.budget.daily_budget import BudgetSpent, TurnBudget
 from chapterverse_api.check.results import VerifiedDraft
 from chapterverse_api.contract import ChatQuery, ChatResponse, Events, Mode, Nearest, SearchedAs, SourceChunk, ToolUse
-from chapterverse_api.conversation.history import Conversation
+from chapterverse_api.conversation.transcript import Conversation
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.requests import GenerationRequest, TurnTools
 from chapterverse_api.observability import log
@@ -197,7 +197,7 @@ class Turn:
         """
         index = self.resources.index
         snapshot = index.snapshot(self.query.docs_version, self.query.page_url)
-        index.check_page(self.query.page_url, snapshot.head, (*self.origins,))
+        index.check_page(self.query.page_url, snapshot.head, self.origins)
         return snapshot
 
     @property

@@ -12,7 +12,7 @@ from chapterverse.store import Snapshot
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.conversation.history import Conversation
+from chapterverse_api.conversation.transcript import Conversation
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.search.reading import read_candidates
 from chapterverse_api.search.results import Retrieval

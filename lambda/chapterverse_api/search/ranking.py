@@ -28,7 +28,7 @@ from chapterverse.model import Chunk, SparseVector
 from chapterverse.store import Hit
 from chapterverse.text import lexical
 from chapterverse_api.draft.requests import PassageReading
-from chapterverse_api.index.addresses import page_of
+from chapterverse_api.index.site_index import page_of
 from chapterverse_api.search.frames import find_definitions
 
 #: What each feature adds to the fused value, which is 1 for the best hit.
@@ -164,7 +164,7 @@ def rank(
         hits: by chunk id.
         scores: the scores that `fuse` returned.
         features: the question in each language that hits are in.
-        current_page: the page that the reader is on, as `addresses.page_of` names it; empty if that is not known.
+        current_page: the page that the reader is on, as `site_index.page_of` names it; empty if that is not known.
     """
     ranked = []
     for chunk_id, hit in hits.items():

@@ -37,7 +37,7 @@ class SearchRequest:
         question: the reader's words; None for a search by `vector` alone.
         vector: a dense vector of the index's own embedder; None if the question is still to be embedded.
         filters: narrow the search (see `filters.parse_filter`).
-        page: the page that the reader is on (see `addresses.page_of`), which comes a little earlier.
+        page: the page that the reader is on (see `site_index.page_of`), which comes a little earlier.
         weight: share of the dense side in the fusion; None for the index's own.
     """
 

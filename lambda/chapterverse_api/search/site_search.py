@@ -1,7 +1,7 @@
 """Searches in the docs version and language of the reader's page.
 
 A search never leaves the version, because a sentence that is true of one release may be wrong for another. It leaves
-the language if that holds no answer, and the answer says so. A follow-up is also searched for as `query_rewriting`
+the language if that holds no answer, and the answer says so. A follow-up is also searched for as `conversation.detection`
 writes it, and the scores of that search count two thirds. Measured on 132 later turns of human conversations
 (mtrag-human): a page that answers is among the sources of .77 (.73 without the conversation).
 """
@@ -21,13 +21,16 @@ from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.shortening import cut_to_bytes
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.conversation.detection import FollowUpVerdict, detect_follow_up
-from chapterverse_api.conversation.history import Conversation
-from chapterverse_api.conversation.query_rewriting import ContextualQuery, rewrite_follow_up
+from chapterverse_api.conversation.detection import (
+    ContextualQuery,
+    FollowUpVerdict,
+    detect_follow_up,
+    rewrite_follow_up,
+)
+from chapterverse_api.conversation.transcript import Conversation
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Writer
-from chapterverse_api.index.addresses import on_page, page_of
-from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.index.site_index import SiteIndex, on_page, page_of
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.search.reading import read_candidates
 from chapterverse_api.search.rerankers import Reranker

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.check.passages import equal_weights, passage
-from chapterverse.calibration import WeightedQuestion
-from chapterverse.calibration.evidence import Synonym
+from chapterverse.calibration import Synonym, WeightedQuestion
 from chapterverse.text import lexical
 from chapterverse.text.sentences import split
 from chapterverse_api.answer.segments import Segments

@@ -6,8 +6,7 @@ import pytest
 
 from api import quill
 from chapterverse.store import Snapshot, only_scope, open_store
-from chapterverse_api.conversation.detection import FollowUpVerdict, detect_follow_up
-from chapterverse_api.conversation.query_rewriting import ContextualQuery
+from chapterverse_api.conversation.detection import ContextualQuery, FollowUpVerdict, detect_follow_up
 from chapterverse_api.search.results import Retrieval, merge_retrievals
 from chapterverse_api.search.search import SearchRequest, retrieve
 from chapterverse_api.search.site_search import FollowUp, search_follow_up

@@ -12,7 +12,7 @@ from chapterverse.filters import parse_filter
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, only_scope, open_store
 from chapterverse_api.budget.daily_budget import BudgetSpent
-from chapterverse_api.index.addresses import page_of
+from chapterverse_api.index.site_index import page_of
 from chapterverse_api.search.ranking import RANK_WEIGHTS
 from chapterverse_api.search.results import Retrieval
 from chapterverse_api.search.search import HYBRID_ALGORITHM, LEXICAL_ALGORITHM, SearchRequest, rerank, retrieve

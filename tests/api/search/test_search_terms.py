@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from api import quill
-from chapterverse.calibration import WeightedQuestion
-from chapterverse.calibration.evidence import Synonym
+from chapterverse.calibration import Synonym, WeightedQuestion
 from chapterverse.model import SparseVector
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.search.hybrid import SHARE, SearchTerms

@@ -18,8 +18,7 @@ from chapterverse.text.shortening import cut_to_words
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
 from chapterverse_api.answer.event import AnswerGiven
 from chapterverse_api.contract import ChatQuery, ChatResponse, Feedback
-from chapterverse_api.conversation.history import Conversation
-from chapterverse_api.conversation.transcript import Signer, truncate
+from chapterverse_api.conversation.transcript import Conversation, Signer, truncate
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Writer
 from chapterverse_api.draft.prompts import MAX_HISTORY_TOKENS, MAX_SUMMARY_TOKENS, estimate_tokens

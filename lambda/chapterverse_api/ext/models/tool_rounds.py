@@ -34,7 +34,7 @@ from chapterverse_api.draft.requests import GenerationRequest, Passage, ToolCall
 from chapterverse_api.ext.models.draft_reader import DraftReader
 from chapterverse_api.ext.models.reasoning import join_surrogates
 from chapterverse_api.ext.models.tool_calls import read_written_calls
-from chapterverse_api.index.addresses import on_page
+from chapterverse_api.index.site_index import on_page
 from chapterverse_api.observability.query_state import search_progress
 from chapterverse_api.search.passages import choose, make_passages
 from chapterverse_api.search.ranking import section

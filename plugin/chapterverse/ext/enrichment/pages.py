@@ -17,7 +17,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from chapterverse.calibration.evidence import idf_of
+from chapterverse.calibration import idf_of
 from chapterverse.errors import ProviderError
 from chapterverse.ext.enrichment.prompt import PageRequest, PageSection, ReplyRefused, SectionReply, place, read_reply
 from chapterverse.ext.enrichment.setting import Enricher, EnricherSetting

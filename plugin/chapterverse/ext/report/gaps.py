@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from chapterverse.calibration.evidence import idf_of, read_question
+from chapterverse.calibration import idf_of, read_question
 from chapterverse.model import PAGE, Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical

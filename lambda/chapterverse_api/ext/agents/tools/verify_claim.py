@@ -27,8 +27,7 @@ from chapterverse_api.ext.agents.tools.sections import LanguageArgument, Url, Ve
 from chapterverse_api.ext.agents.tools.tool import ToolContext
 from chapterverse_api.ext.models.citation_marks import CitationMarks
 from chapterverse_api.ext.models.second_votes import SecondVotes
-from chapterverse_api.index import addresses
-from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.index.site_index import SiteIndex, on_page
 from chapterverse_api.search.passages import choose, make_passages
 from chapterverse_api.search.ranking import Candidate
 from chapterverse_api.search.site_search import SiteResults
@@ -239,7 +238,7 @@ def _addresses(arguments: ClaimArguments, index: SiteIndex) -> list[str]:
     for url in arguments.urls:
         snapshot = index.snapshot(arguments.version, url)
         published = index.published_url(url, snapshot.head)
-        page_urls = [at for at in addresses.on_page(published, snapshot) if "#" not in published or at == published]
+        page_urls = [at for at in on_page(published, snapshot) if "#" not in published or at == published]
         if not page_urls:
             raise InputError("urls holds an address that this documentation does not have.", field="urls")
         published_urls += page_urls

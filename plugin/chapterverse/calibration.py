@@ -1,6 +1,10 @@
-"""Weights a question's words by an index, and computes a chunk's features and their evidence.
+"""Turns matched words into evidence: a probability from 0 to 1 that a chunk answers a question.
 
-Evidence has seven features:
+A fused or min-max score can't express it, because its best hit is always 1. Evidence is absolute: a logistic function
+of a question's and a chunk's features. A chunk below the floor is not answered from. The coefficients are stored in the
+head of the index that they were fitted for; neither they nor the floor ever move to another index or another embedder.
+
+There are seven features:
 
     coverage     share of the question's words, weighted by idf, that are in the chunk
     strength     the chunk's BM25 score over the highest score that these words could reach
