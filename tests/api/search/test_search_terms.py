@@ -9,7 +9,7 @@ from api import quill
 from chapterverse.calibration import Synonym, WeightedQuestion
 from chapterverse.model import SparseVector
 from chapterverse_api.commands.session import ServiceSession
-from chapterverse_api.search.hybrid import SHARE, SearchTerms
+from chapterverse_api.search.ranking import SHARE, SearchTerms
 
 IDF = {1: 4.0, 2: 1.0}
 VECTOR = SparseVector((1, 2), (1.0, 1.0))

@@ -20,7 +20,7 @@ from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.commands.ask import conversation_from, heading_line
 from chapterverse_api.commands.session import without_none
 from chapterverse_api.contract import ChatQuery, ChatResponse
-from chapterverse_api.search.ranking import Candidate, contributions
+from chapterverse_api.search.ranking import MAX_SUM, RANK_WEIGHTS, Candidate
 from chapterverse_api.search.results import Retrieval
 from chapterverse_api.search.site_search import reader_filter
 from chapterverse_api.validation import make_query
@@ -65,7 +65,7 @@ def trace_answer(resources: Resources, query: ChatQuery) -> dict[str, Any]:
     *_, response = answer_turn(turn)
     assert isinstance(response, ChatResponse)
     progress, sources = turn.progress, turn.sources
-    winner = sources.winner.candidates[0] if sources.winner else None
+    winner = sources.found.winner.candidates[0] if sources.found.winner else None
     return {
         "query_id": progress.id,
         "question": query.query,
@@ -108,7 +108,7 @@ def _memories(sources: Sources) -> list[dict[str, Any]]:
             "components": _round(memory),
             "source": ids.get(memory.chunk.chunk_id),
         }
-        for memory in sources.looked_up
+        for memory in sources.found.looked_up
         if memory.chunk.type == MEMORY
     ]
 
@@ -166,7 +166,7 @@ def _retrieval(sources: Sources, resources: Resources) -> dict[str, Any] | None:
 
 
 def _candidates(sources: Sources, retrieval: Retrieval, head: Head, resources: Resources) -> list[dict[str, Any]]:
-    ids = {source.chunk_id: source.id for source in sources.shown}
+    ids, omissions = {source.chunk_id: source.id for source in sources.shown}, sources.found.omissions
     return [
         {
             "rank": round(candidate.score, 4),
@@ -177,13 +177,24 @@ def _candidates(sources: Sources, retrieval: Retrieval, head: Head, resources: R
             "chunk_id": candidate.chunk.chunk_id,
             "type": candidate.chunk.type,
             "components": _round(candidate),
-            "contributions": {name: round(value, 4) for name, value in contributions(candidate.components).items()},
+            "contributions": {name: round(value, 4) for name, value in _contributions(candidate.components).items()},
             "source": ids.get(candidate.chunk.chunk_id),
             # What was left out at first may be a source after all: it stands beside the best one, or was looked up.
-            "omitted": None if candidate.chunk.chunk_id in ids else sources.omissions.get(candidate.chunk.chunk_id),
+            "omitted": None if candidate.chunk.chunk_id in ids else omissions.get(candidate.chunk.chunk_id),
         }
         for candidate in retrieval.candidates
     ]
+
+
+def _contributions(components: Mapping[str, float]) -> dict[str, float]:
+    """Return what each component adds to a score of 0 to 1, without those that add nothing.
+
+    The rest of the score is what a reranker, a memory or a second search made of it.
+    """
+    added = {"fused": components.get("fused", 0.0) / MAX_SUM}
+    added |= {name: weight * components.get(name, 0.0) / MAX_SUM for name, weight in RANK_WEIGHTS.items()}
+    added["side"] = components.get("side", 0.0)
+    return {name: value for name, value in added.items() if value}
 
 
 def _round(candidate: Candidate) -> dict[str, float]:

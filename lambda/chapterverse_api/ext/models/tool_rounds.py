@@ -23,7 +23,6 @@ from chapterverse.text.plain import plain
 from chapterverse.text.shortening import cut_to_bytes, cut_to_words
 from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
 from chapterverse_api import rejections
-from chapterverse_api.answer.search import make_source
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.check.links.address_filter import AddressFilter
 from chapterverse_api.check.links.known_text import SiteText
@@ -36,7 +35,7 @@ from chapterverse_api.ext.models.reasoning import join_surrogates
 from chapterverse_api.ext.models.tool_calls import read_written_calls
 from chapterverse_api.index.site_index import on_page
 from chapterverse_api.observability.query_state import search_progress
-from chapterverse_api.search.passages import choose, make_passages
+from chapterverse_api.search.passages import choose, make_passages, make_source
 from chapterverse_api.search.ranking import section
 from chapterverse_api.search.site_search import SearchResources, make_reader_filter, search_site
 
@@ -245,9 +244,17 @@ class _DocsTools:
         models = self._turn.models
         with search_progress(self._turn.id, self._turn.thread_id) as progress:
             # Without the reranker: six more of its searches would cost more than the answer.
-            resources = SearchResources(models.embedder, None, models.reader, deadline, progress)
+            resources = SearchResources(
+                index=self._index,
+                settings=self._turn.resources.settings,
+                embedder=models.embedder,
+                reranker=None,
+                reader=models.reader,
+                deadline=deadline,
+                progress=progress,
+            )
             asked = self._turn.query.model_copy(update={"query": query, "user_context": None})
-            retrieval = search_site(asked, self._snapshot, self._index, resources).retrieval
+            retrieval = search_site(asked, self._snapshot, resources)
         candidates = choose((c for c in retrieval.candidates if self._is_new(c.chunk)), _MAX_FOUND)
         paths = {c.chunk.source_file_path for c in candidates}
         pages = {path: [c for c in self._snapshot.page(path) if self._is_new(c)] for path in paths}
