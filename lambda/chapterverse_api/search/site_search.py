@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, TypeAlias
 
 from chapterverse.calibration import Calibration, read_weights
 from chapterverse.embedding import MAX_COMPONENT, Embedder
@@ -27,13 +27,7 @@ from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.shortening import cut_to_bytes
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.conversation.detection import (
-    ContextualQuery,
-    FollowUpVerdict,
-    detect_follow_up,
-    rewrite_follow_up,
-)
-from chapterverse_api.conversation.transcript import Conversation
+from chapterverse_api.conversation.detection import ContextualQuery, FollowUpVerdict
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Writer
 from chapterverse_api.index.site_index import SiteIndex, on_page, page_of
@@ -51,6 +45,8 @@ LEXICAL_ALGORITHM = "bm25-code-aware + structure"
 HYBRID_ALGORITHM = "bm25-code-aware + dense, min-max linear + structure"
 #: If a question only may be a follow-up, the best result of its rewriting must hold this share of its own words.
 _MIN_OWN_WORD_SHARE = 0.3
+#: Writes what else to search for, for a question that can't stand alone; None if there is nothing else.
+Rewrite: TypeAlias = Callable[[], ContextualQuery | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,48 +169,25 @@ def order_by_models(
     return retrieval if retrieval.confidence is not None else replace(retrieval, confidence=retrieval.unread_confidence)
 
 
-@dataclass(frozen=True, slots=True)
-class FollowUp:
-    """How a question may depend on the conversation; by default it stands alone.
+def search_follow_up(
+    question: str, verdict: FollowUpVerdict, rewrite: Rewrite, search: Callable[[str], Retrieval]
+) -> Retrieval:
+    """Return the results of a question, and of its rewriting if it can't stand alone.
 
-    Attributes:
+    Args:
         verdict: whether it is a follow-up, by its own words.
-        rewrite: returns what else to search for. It is called only if the question can't stand alone: it may ask a
-            model.
+        rewrite: returns what else to search for. It may ask a model, so it is called only if needed.
     """
-
-    verdict: FollowUpVerdict = "no"
-    rewrite: Callable[[], ContextualQuery | None] = lambda: None
-
-    @classmethod
-    def detect(
-        cls,
-        question: str,
-        conversation: Conversation,
-        writer: Writer | None,
-        deadline: Deadline,
-        languages: Sequence[str],
-    ) -> Self:
-        """Return how a question depends on a conversation. The arguments are those of `rewrite_follow_up`."""
-        verdict = detect_follow_up(question, languages) if conversation.questions else "no"
-        return cls(verdict, lambda: rewrite_follow_up(question, conversation, writer, deadline, languages))
-
-
-_NO_FOLLOW_UP = FollowUp()
-
-
-def search_follow_up(question: str, follow_up: FollowUp, search: Callable[[str], Retrieval]) -> Retrieval:
-    """Return the results of a question, and of its rewriting if it can't stand alone."""
     question_only = search(question)
-    if follow_up.verdict == "no" or (follow_up.verdict == "perhaps" and question_only.sure):
+    if verdict == "no" or (verdict == "perhaps" and question_only.sure):
         return question_only
-    query = follow_up.rewrite()
+    query = rewrite()
     if query is None:
         return question_only
     in_context = search(query.text)
     # The best result of the rewriting must hold enough words of the question itself.
     own = [matched_share(best, question_only.question) for best in in_context.candidates[:1]]
-    if follow_up.verdict == "perhaps" and not (own and own[0] >= _MIN_OWN_WORD_SHARE):
+    if verdict == "perhaps" and not (own and own[0] >= _MIN_OWN_WORD_SHARE):
         return question_only
     return replace(merge_retrievals(question_only, in_context), contextual_query=query)
 
@@ -239,9 +212,16 @@ class SearchResources:
 
 
 def search_site(
-    query: ChatQuery, snapshot: Snapshot, resources: SearchResources, follow_up: FollowUp = _NO_FOLLOW_UP
+    query: ChatQuery,
+    snapshot: Snapshot,
+    resources: SearchResources,
+    verdict: FollowUpVerdict = "no",
+    rewrite: Rewrite = lambda: None,
 ) -> Retrieval:
     """Search for a question in the version and language of the reader's page.
+
+    Args:
+        verdict, rewrite: as in `search_follow_up`; without them the question stands alone.
 
     Raises:
         ClientDisconnected: the reader left before the reranker was called.
@@ -257,7 +237,7 @@ def search_site(
         request = SearchRequest(text, filters=filters, page=page_of(page))
         return _search_languages(request, languages, snapshot, resources)
 
-    retrieval = search_follow_up(question, follow_up, search)
+    retrieval = search_follow_up(question, verdict, rewrite, search)
     retrieval = replace(retrieval, language=language, model_judges=resources.writer is not None)
     # A refusal is not worth a reranker's price, nor is an answer whose reader has left.
     resources.deadline.check()

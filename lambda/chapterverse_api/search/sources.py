@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from urllib.parse import urldefrag
 
 from chapterverse.calibration import WeightedQuestion, count_terms, read_question
@@ -17,7 +18,13 @@ from chapterverse.text.plain import plain
 from chapterverse_api import phrases
 from chapterverse_api.check.links.address_filter import AddressFilter
 from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs
-from chapterverse_api.conversation.detection import opening_language, small_talk_language
+from chapterverse_api.conversation.detection import (
+    FollowUpVerdict,
+    detect_follow_up,
+    opening_language,
+    rewrite_follow_up,
+    small_talk_language,
+)
 from chapterverse_api.conversation.transcript import Conversation
 from chapterverse_api.draft.requests import Passage
 from chapterverse_api.index.site_index import SiteIndex, on_page
@@ -26,13 +33,7 @@ from chapterverse_api.search.first_pages import find_first_pages
 from chapterverse_api.search.lookups import LookupQuery, LookupResult
 from chapterverse_api.search.passages import FoundSources, make_place, make_source, select_sources
 from chapterverse_api.search.ranking import Candidate
-from chapterverse_api.search.site_search import (
-    FollowUp,
-    SearchResources,
-    find_closest_chunk,
-    reader_filter,
-    search_site,
-)
+from chapterverse_api.search.site_search import SearchResources, find_closest_chunk, reader_filter, search_site
 from chapterverse_api.search.suggestions import name_choices
 
 #: Words of a selection that are searched for, those in the fewest texts of the index. The number is not measured.
@@ -57,13 +58,14 @@ def find_sources(
     elif (language := small_talk_language(query.query or "")) is not None:
         return _answer_small_talk(query, language or query.language or snapshot.head.main_language, snapshot, resources)
     question, languages = query.query or "", snapshot.head.languages
-    follow_up = FollowUp.detect(question, conversation, resources.writer, resources.deadline, languages)
+    verdict: FollowUpVerdict = detect_follow_up(question, languages) if conversation.questions else "no"
     # A question that refers back may mean anything; and a text has no data that fit a schema.
-    may_win = follow_up.verdict == "no" and not selection and not query.output
+    may_win = verdict == "no" and not selection and not query.output
     found = _look_up(query, snapshot, resources, may_win=may_win)
     if found.wins:
         return _from_winner(found, question, snapshot, resources)
-    retrieval = search_site(query, snapshot, resources, follow_up)
+    rewrite = partial(rewrite_follow_up, question, conversation, resources.writer, resources.deadline, languages)
+    retrieval = search_site(query, snapshot, resources, verdict, rewrite)
     sources = select_sources(query, retrieval, found.candidates, snapshot, resources)
     if selection:
         return replace(sources, selection=selection)

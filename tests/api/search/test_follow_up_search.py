@@ -8,7 +8,7 @@ from api import quill
 from chapterverse.store import Snapshot, only_scope, open_store
 from chapterverse_api.conversation.detection import ContextualQuery, FollowUpVerdict, detect_follow_up
 from chapterverse_api.search.results import Retrieval, merge_retrievals
-from chapterverse_api.search.site_search import FollowUp, SearchRequest, retrieve, search_follow_up
+from chapterverse_api.search.site_search import SearchRequest, retrieve, search_follow_up
 
 CACHE = "How do I clear the cache of old renders?"
 
@@ -25,7 +25,8 @@ def searched(
     query = ContextualQuery(f"{earlier}\n{question}", earlier) if earlier else None
     found = search_follow_up(
         question,
-        FollowUp(verdict or detect_follow_up(question, ["en"]), lambda: query),
+        verdict or detect_follow_up(question, ["en"]),
+        lambda: query,
         lambda text: retrieve(snapshot, None, SearchRequest(text)),
     )
     return found, found.contextual_query
@@ -84,5 +85,5 @@ def test_only_a_rewriting_that_is_used_may_be_answered_in_another_language(
     def search(text: str) -> Retrieval:
         return replace(retrieve(snapshot, None, SearchRequest(text)), other_language=text == query.text)
 
-    found = search_follow_up(question, FollowUp(verdict, lambda: query), search)
+    found = search_follow_up(question, verdict, lambda: query, search)
     assert found.other_language == elsewhere
