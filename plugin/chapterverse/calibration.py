@@ -285,7 +285,7 @@ class Matching:
         """Return the features of one chunk.
 
         Args:
-            weights: the weights of the question's terms in the chunk (see `SparseVector.among`).
+            weights: the weights of the question's terms in the chunk (see `SparseVector.among`), and perhaps of others.
             nearness: the cosine of chunk and question. A chunk that is not among the nearest has the least cosine of
                 these, an upper bound. None if the question was not embedded.
             title: the share of the page title's words that are in the question.
@@ -295,7 +295,7 @@ class Matching:
             for word, weight in zip(question.words, question.weights, strict=True):
                 covered += weight * match_word(word, weights)
         for term, weight in weights.items():
-            score += weight * self._idf[term]
+            score += weight * self._idf.get(term, 0.0)
         strength = min(1.0, score / (self._total * (K1 + 1)))
         names = _mean([match_word(word, weights) for word in question.names])
         return ChunkFeatures(

@@ -117,9 +117,8 @@ def select_sources(
         looked_up: what lookups added to the results, best first.
     """
     url, any_number = partial(resources.index.public_url, head=snapshot.head), query.top_k is None
-    useful: Sequence[Candidate] = retrieval.strong
-    if retrieval.model_judges:
-        useful = load_part("without_waste")(useful)
+    strong = retrieval.strong
+    useful: Sequence[Candidate] = load_part("without_waste")(strong) if retrieval.model_judges else strong
     chosen = choose(useful, query.top_k, resources.settings.faq_top_k)
     # What was looked up is no answer alone.
     looked_up = looked_up if chosen else ()
@@ -136,8 +135,8 @@ def select_sources(
         retrieval.candidates,
         ("verdict", () if retrieval.verdict == "no" else retrieval.candidates),
         ("evidence", retrieval.related),
-        ("unsure", retrieval.strong),
-        ("section", choose(useful, len(retrieval.strong), len(retrieval.strong))),
+        ("unsure", strong),
+        ("section", choose(useful, len(strong), len(strong))),
         ("limit", chosen),
         ("relevance", relevant),
         ("budget", candidates),

@@ -28,7 +28,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from chapterverse.calibration import Calibration, ChunkFeatures, Matching, WeightedQuestion, match_word, read_question
 from chapterverse.extensions import load_part
@@ -240,42 +240,22 @@ def _scale(scores: Mapping[str, float], low: float) -> dict[str, float]:
     return {i: (score - low) / (high - low) if high > low else float(score > 0) for i, score in scores.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class SearchTerms:
-    """What is searched for.
+def add_synonyms(
+    question: WeightedQuestion, idf: Mapping[int, float], vector: SparseVector
+) -> tuple[dict[int, float], SparseVector]:
+    """Return what each term of a question and its synonyms adds to a score, and what the store multiplies by the idf.
 
-    Attributes:
-        idf: of each term of the question itself.
-        values: what each term adds to a score, of the question and of its synonyms.
-        vector: what the store multiplies by the idf.
+    Args:
+        idf, vector: the idf and the word weights of the question's own terms.
     """
-
-    idf: Mapping[int, float]
-    values: Mapping[int, float]
-    vector: SparseVector
-
-    @classmethod
-    def with_synonyms(cls, question: WeightedQuestion, idf: Mapping[int, float], vector: SparseVector) -> Self:
-        """Return the terms of a question and of its synonyms.
-
-        Args:
-            idf: the idf of the question's own terms.
-            vector: the word weights of the question's own terms.
-        """
-        weights = dict(zip(vector.indices, vector.values, strict=True))
-        values = dict(idf)
-        for synonym in question.synonyms:
-            share = _PHRASE_SHARE if len(synonym.word_indices) > 1 else SHARE
-            weight = share * min(1.0, synonym.max_weight / synonym.idf)
-            if weight > weights.get(synonym.term, 0.0):
-                weights[synonym.term], values[synonym.term] = weight, weight * synonym.idf
-        terms = sorted(weights)
-        return cls(idf, values, SparseVector(tuple(terms), tuple(weights[term] for term in terms)))
-
-    @property
-    def synonyms(self) -> frozenset[int]:
-        """The terms that only synonyms have."""
-        return frozenset(self.values.keys() - self.idf.keys())
+    values, weights = dict(idf), dict(zip(vector.indices, vector.values, strict=True))
+    for synonym in question.synonyms:
+        share = _PHRASE_SHARE if len(synonym.word_indices) > 1 else SHARE
+        weight = share * min(1.0, synonym.max_weight / synonym.idf)
+        if weight > weights.get(synonym.term, 0.0):
+            weights[synonym.term], values[synonym.term] = weight, weight * synonym.idf
+    terms = sorted(weights)
+    return values, SparseVector(tuple(terms), tuple(weights[term] for term in terms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,16 +299,17 @@ class Wording:
         if self.frame and self.frame.kind == "definition":
             # What is defined is a name: other words for it are other things.
             question = replace(question, synonyms=())
-        terms = SearchTerms.with_synonyms(question, idf, lexical.query_vector(self.subject, self.languages))
+        values, terms = add_synonyms(question, idf, lexical.query_vector(self.subject, self.languages))
         narrowed = resolve(filters, snapshot)
-        by_words = list(snapshot.search_lexical(terms.vector, _MAX_CANDIDATES, narrowed))
+        by_words = list(snapshot.search_lexical(terms, _MAX_CANDIDATES, narrowed))
         if self.defines:
             # The name of the site's subject is on every page, so the page that defines it could be missed.
             openings = resolve(all_of(filters, In("chunk_index", (0,))), snapshot)
-            by_words += snapshot.search_lexical(terms.vector, _MAX_OPENINGS, openings)
+            by_words += snapshot.search_lexical(terms, _MAX_OPENINGS, openings)
         by_meaning = snapshot.search_dense(vector, _MAX_CANDIDATES, narrowed) if vector is not None else []
         hits = {hit.chunk.chunk_id: hit for hit in (*by_meaning, *by_words)}
-        return HybridHits(self, question, terms, hits, by_meaning)
+        weights = {chunk_id: hit.lexical.among(values) for chunk_id, hit in hits.items()}
+        return HybridHits(self, question, idf, values, hits, weights, by_meaning)
 
     def sides(self, snapshot: Snapshot, filters: FilterTree | None) -> list[Candidate]:
         """Return the chunks that say what the sides of a comparison are; none for any other question."""
@@ -347,14 +328,19 @@ class HybridHits:
 
     Attributes:
         question: the words that were searched for, weighted by the index.
+        idf: of each term of the question itself.
+        values: what each term adds to a score, of the question and of its synonyms.
         by_id: all hits, by chunk id.
+        weights: the weights of these terms in each hit, by chunk id.
         by_meaning: the hits of the dense side with their cosines, best first.
     """
 
     wording: Wording
     question: WeightedQuestion
-    terms: SearchTerms
+    idf: Mapping[int, float]
+    values: Mapping[int, float]
     by_id: Mapping[str, Hit]
+    weights: Mapping[str, Mapping[int, float]]
     by_meaning: Sequence[Hit]
 
     def rank_hits(self, dense_weight: float, page: str = "") -> list[Candidate]:
@@ -364,8 +350,7 @@ class HybridHits:
             dense_weight: share of the dense side in the fusion.
             page: the page that the reader is on.
         """
-        weights = {chunk_id: hit.lexical.among(self.terms.values) for chunk_id, hit in self.by_id.items()}
-        fused = fuse(weights, self.terms.values, self.by_meaning, dense_weight)
+        fused = fuse(self.weights, self.values, self.by_meaning, dense_weight)
         subject = self.wording.subject
         features = {
             language: QueryFeatures(
@@ -373,7 +358,7 @@ class HybridHits:
                 language,
                 defined_subject=subject if self.wording.defines else "",
                 lower_kinds=self.wording.lower,
-                synonyms=self.terms.synonyms,
+                synonyms=self.values.keys() - self.idf.keys(),
             )
             for language in {hit.chunk.language for hit in self.by_id.values()}
         }
@@ -381,7 +366,7 @@ class HybridHits:
 
     def without_details(self, ranked: Sequence[Candidate], snapshot: Snapshot) -> HybridHits:
         """Return the hits for the question without those details of a log line that the first one does not hold."""
-        held = frozenset(ranked[0].lexical.indices) if ranked else frozenset[int]()
+        held = ranked[0].lexical.indices if ranked else ()
         languages, subject = self.wording.languages, self.wording.subject
 
         def keep(detail: str) -> str:
@@ -399,13 +384,14 @@ class HybridHits:
         lowest = min(cosines.values(), default=None)
         # A title is evidence for the best chunk of its page only; the others need words of their own.
         titles = {r.chunk.source_file_path: r.components["title"] for r in ranked}
-        idf = self.terms.idf
-        matching = Matching(self.question, idf) if self.question.has_words else None
+        matching = Matching(self.question, self.idf) if self.question.has_words else None
         candidates = []
         for c in ranked:
             cosine, title = cosines.get(c.chunk.chunk_id), titles.pop(c.chunk.source_file_path, 0.0)
             bound = lowest if cosine is None else cosine
-            features = matching.features(c.lexical.among(idf), bound, title) if matching else None
+            # The definition of a side may be no hit.
+            weights = self.weights.get(c.chunk.chunk_id) or c.lexical.among(self.idf)
+            features = matching.features(weights, bound, title) if matching else None
             components = c.components if cosine is None else {**c.components, "cosine": cosine}
             evidence = calibration.of(features) if features else 0.0
             candidates.append(c._replace(evidence=evidence, components=components, features=features))

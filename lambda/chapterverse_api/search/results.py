@@ -246,7 +246,13 @@ class Retrieval:
 
     @property
     def verdict(self) -> AnswerVerdict:
-        """Whether to answer from this. If a language model judges the passages, only another subject means no.
+        """Whether to answer from this. If a language model judges the passages, only another subject means no."""
+        return self._judge(
+            MIN_ON_TOPIC if self.model_judges else load_weights("answerability.json")["least"]["perhaps"]
+        )
+
+    def _judge(self, least_docs: float) -> AnswerVerdict:
+        """Return the verdict, "no" below this answerability.
 
         If the index was calibrated with people's questions, its own floor says yes, because they are of this very site.
         """
@@ -257,13 +263,12 @@ class Retrieval:
             is_sure = self.answerability.docs >= least["docs"] and self.answerability.first >= least["first"]
         if is_sure:
             return "yes"
-        least_docs = MIN_ON_TOPIC if self.model_judges else least["perhaps"]
         return "perhaps" if self.answerability.docs >= least_docs else "no"
 
     @property
     def may_be_quoted(self) -> bool:
         """Whether the candidates may answer without a model that judges them."""
-        return replace(self, model_judges=False).verdict != "no"
+        return self._judge(load_weights("answerability.json")["least"]["perhaps"]) != "no"
 
     @property
     def sure(self) -> bool:
