@@ -40,10 +40,9 @@ from chapterverse_api.draft.requests import PassageReading
 from chapterverse_api.index.site_index import page_of
 from chapterverse_api.search.question import QuestionFrame, drop_details, find_definitions, lower_kinds, read_frame
 
-#: Candidates of each side before fusion; with 100 the order of the first five got no better.
-_MAX_CANDIDATES = 50
-#: Beginnings of pages that a search for a definition adds.
-_MAX_OPENINGS = 20
+#: Candidates of each side before fusion, with 100 the order of the first five got no better; and beginnings of pages
+#: that a search for a definition adds.
+_MAX_CANDIDATES, _MAX_OPENINGS = 50, 20
 #: What a synonym counts of a word of the question, and of several words.
 SHARE, _PHRASE_SHARE = 0.3, 0.5
 
@@ -344,12 +343,7 @@ class HybridHits:
     by_meaning: Sequence[Hit]
 
     def rank_hits(self, dense_weight: float, page: str = "") -> list[Candidate]:
-        """Return the hits best first.
-
-        Args:
-            dense_weight: share of the dense side in the fusion.
-            page: the page that the reader is on.
-        """
+        """Return the hits best first; see `fuse` and `rank`."""
         fused = fuse(self.weights, self.values, self.by_meaning, dense_weight)
         subject = self.wording.subject
         features = {

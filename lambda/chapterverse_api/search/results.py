@@ -247,12 +247,10 @@ class Retrieval:
     @property
     def verdict(self) -> AnswerVerdict:
         """Whether to answer from this. If a language model judges the passages, only another subject means no."""
-        return self._judge(
-            MIN_ON_TOPIC if self.model_judges else load_weights("answerability.json")["least"]["perhaps"]
-        )
+        return self._judge(model_judges=self.model_judges)
 
-    def _judge(self, least_docs: float) -> AnswerVerdict:
-        """Return the verdict, "no" below this answerability.
+    def _judge(self, *, model_judges: bool) -> AnswerVerdict:
+        """Return the verdict.
 
         If the index was calibrated with people's questions, its own floor says yes, because they are of this very site.
         """
@@ -263,12 +261,13 @@ class Retrieval:
             is_sure = self.answerability.docs >= least["docs"] and self.answerability.first >= least["first"]
         if is_sure:
             return "yes"
+        least_docs = MIN_ON_TOPIC if model_judges else least["perhaps"]
         return "perhaps" if self.answerability.docs >= least_docs else "no"
 
     @property
     def may_be_quoted(self) -> bool:
         """Whether the candidates may answer without a model that judges them."""
-        return self._judge(load_weights("answerability.json")["least"]["perhaps"]) != "no"
+        return self._judge(model_judges=False) != "no"
 
     @property
     def sure(self) -> bool:
