@@ -45,7 +45,6 @@ from chapterverse_api.search.question import QuestionFrame, drop_details, find_d
 _MAX_CANDIDATES, _MAX_OPENINGS = 50, 20
 #: What a synonym counts of a word of the question, and of several words.
 SHARE, _PHRASE_SHARE = 0.3, 0.5
-
 #: What each feature adds to the fused value, which is 1 for the best hit.
 RANK_WEIGHTS = {"title": 0.1, "heading": 0.15, "here": 0.1, "defines": 0.3, "kind": -0.15}
 #: The most that a value can reach, by which scores are brought to 0..1.
@@ -176,8 +175,7 @@ def rank(
     """Return the hits best first, without evidence, ties by chunk id; of several with one text only the best.
 
     Args:
-        hits: by chunk id.
-        scores: the scores that `fuse` returned.
+        hits, scores: by chunk id; the scores are those that `fuse` returned.
         features: the question in each language that hits are in.
         current_page: the page that the reader is on, as `site_index.page_of` names it; empty if that is not known.
     """
@@ -222,9 +220,8 @@ def with_sides(candidates: Sequence[Candidate], sides: Sequence[Candidate]) -> l
 
 def weigh_memories(candidates: list[Candidate]) -> list[Candidate]:
     """Return the candidates as the room of memories orders them, if there is one among them."""
-    weighed: list[Candidate] = candidates
-    if any(candidate.chunk.type == MEMORY for candidate in candidates):
-        weighed = load_part("weigh_memories")(candidates)
+    has_memories = any(candidate.chunk.type == MEMORY for candidate in candidates)
+    weighed: list[Candidate] = load_part("weigh_memories")(candidates) if has_memories else candidates
     return weighed
 
 
@@ -274,7 +271,7 @@ class Wording:
     lower: AbstractSet[str]
 
     @classmethod
-    def read(cls, corrected: str, languages: tuple[str, ...]) -> Wording:
+    def read(cls, corrected: str, languages: tuple[str, ...]) -> Self:
         return cls(corrected, read_frame(corrected, languages), languages, lower_kinds(corrected, languages))
 
     @property
@@ -328,9 +325,8 @@ class HybridHits:
     Attributes:
         question: the words that were searched for, weighted by the index.
         idf: of each term of the question itself.
-        values: what each term adds to a score, of the question and of its synonyms.
-        by_id: all hits, by chunk id.
-        weights: the weights of these terms in each hit, by chunk id.
+        values: what each term adds to a score, those of synonyms included.
+        by_id, weights: all hits, and the weights of these terms in each, by chunk id.
         by_meaning: the hits of the dense side with their cosines, best first.
     """
 
