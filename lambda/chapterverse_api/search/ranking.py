@@ -271,7 +271,7 @@ class Wording:
     lower: AbstractSet[str]
 
     @classmethod
-    def read(cls, corrected: str, languages: tuple[str, ...]) -> Self:
+    def read(cls, corrected: str, languages: tuple[str, ...]) -> Wording:
         return cls(corrected, read_frame(corrected, languages), languages, lower_kinds(corrected, languages))
 
     @property
