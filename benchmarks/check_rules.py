@@ -21,7 +21,7 @@ from unittest import mock
 from grounding import MORE, out_of_fold
 from labelled_answers import FOLDS, Answer, Report, load
 
-from chapterverse_api.check import (
+from chapterverse_api.ext.check import (
     analyzed_text,
     claims,
     cues,
@@ -29,7 +29,7 @@ from chapterverse_api.check import (
     verdict,
     verifier,
 )
-from chapterverse_api.check.verdict import load_model
+from chapterverse_api.ext.check.verdict import load_model
 
 _NEVER = re.compile(r"(?!)")
 _off = mock.patch.object

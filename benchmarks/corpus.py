@@ -14,7 +14,7 @@ from chapterverse.ext.sources.markdown.page import read_markdown
 from chapterverse.indexing.chunking import chunk
 from chapterverse.model import Page, Scope, Section
 from chapterverse.readers.sections.html_page import read_document
-from chapterverse.readers.site_generator import SiteGenerator
+from chapterverse.readers.urls import SiteGenerator
 
 _SCOPE = Scope("docs")
 

@@ -1,7 +1,7 @@
 """Train and measure the check of sentences on labelled answers of a language model.
 
     python benchmarks/grounding.py DATA              # out-of-fold figures
-    python benchmarks/grounding.py DATA --train      # and write lambda/chapterverse_api/check/weights.json
+    python benchmarks/grounding.py DATA --train      # and write lambda/chapterverse_api/ext/check/weights.json
     python benchmarks/grounding.py DATA --on FILE    # what the service's own weights do on these labelled answers
     python benchmarks/grounding.py DATA --held       # what the service's own weights do on answers kept out of training
     python benchmarks/grounding.py DATA --ablation   # and what each group of features is worth
@@ -13,7 +13,7 @@ for the table of terms that are common anywhere. `answers/` beside this file hol
 says: some to train with, and some that are only reported. Each question is in one of five folds, by its
 own words; a fold is judged by a model that saw none of its answers. Trained on: the true claims and the planted flaws
 of the other folds, flaws that `planted.py` puts into these claims by rule, claims about another site, alone and joined
-to a true one, and every second sentence of `tests/api/check/faithful.json` with such flaws. Numpy is needed here,
+to a true one, and every second sentence of `tests/ext/check/faithful.json` with such flaws. Numpy is needed here,
 and nowhere in the service.
 
 A sample for second votes is drawn by chance from all sentences, right and wrong, that the words leave undecided. A line
@@ -40,17 +40,17 @@ from regression import logistic, sigmoid
 
 from chapterverse.text import lexical
 from chapterverse.text.sentences import split
-from chapterverse_api.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
-from chapterverse_api.check.features import FEATURES, measure_support
-from chapterverse_api.check.results import VerifiedDraft
-from chapterverse_api.check.verdict import CLASH_PENALTY, MIN_SECTION_SHARE, SupportModel, is_ruled_out, load_model
-from chapterverse_api.check.verifier import verify
 from chapterverse_api.draft.draft import Draft
 from chapterverse_api.draft.requests import Passage
+from chapterverse_api.ext.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
+from chapterverse_api.ext.check.features import FEATURES, measure_support
+from chapterverse_api.ext.check.results import VerifiedDraft
+from chapterverse_api.ext.check.verdict import CLASH_PENALTY, MIN_SECTION_SHARE, SupportModel, is_ruled_out, load_model
+from chapterverse_api.ext.check.verifier import verify
 
 ROOT = Path(__file__).resolve().parent.parent
-WEIGHTS = ROOT / "lambda/chapterverse_api/check/weights.json"
-FAITHFUL = ROOT / "tests/api/check/faithful.json"
+WEIGHTS = ROOT / "lambda/chapterverse_api/ext/check/weights.json"
+FAITHFUL = ROOT / "tests/ext/check/faithful.json"
 *MORE, HELD = (ROOT / "benchmarks/answers" / f"{name}.jsonl" for name in ("training", "training2", "held"))
 
 #: What all flaws of a type that were made by rule count for together; each planted one is 1.

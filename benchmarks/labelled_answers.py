@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from chapterverse.text import lexical
-from chapterverse_api.check.results import VerifiedDraft
 from chapterverse_api.draft.draft import Draft, Span
 from chapterverse_api.draft.requests import Passage
+from chapterverse_api.ext.check.results import VerifiedDraft
 
 #: Checks a draft against passages, with the idf of a site, in a fold of the questions.
 Check = Callable[[Draft, Sequence[Passage], "Weights", int], VerifiedDraft]

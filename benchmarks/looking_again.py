@@ -27,7 +27,7 @@ from typing import Any
 from chapterverse.settings import Settings
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, ToolUse
-from chapterverse_api.draft.prompts import estimate_tokens
+from chapterverse_api.draft.requests import estimate_tokens
 
 # The number in the marks around sources is new for each request.
 _NONCE = re.compile(r"(?<=cv-source-)[0-9a-f]{16}|(?<=cv-sources-)[0-9a-f]{16}")

@@ -13,8 +13,8 @@ from pathlib import Path
 from random import Random
 
 from chapterverse.text.sentences import split
-from chapterverse_api.check.cues import opposites
 from chapterverse_api.draft.requests import Passage
+from chapterverse_api.ext.check.cues import opposites
 
 #: Sites; `uv` is left out, since the labelled answers are of it, too.
 SITES = ("docusaurus", "flask", "httpx", "hugo", "pydantic", "starlight", "vitepress")

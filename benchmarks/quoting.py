@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 from understanding import FOREIGN, HALVES, HELD, REPORTED, TUNED, Site, _history, read_rows, rows_about
 
-from chapterverse.text.plain import plain
+from chapterverse.text.markdown import plain
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.draft.quoting import answer_scores
 from chapterverse_api.ext.evaluation.quoting import (

@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 from understanding import FOREIGN, Site, _answers, _page, rows_about
 
-from chapterverse.reading import open_reading_model
-from chapterverse.reading.model import ReadingModel
+from chapterverse.reading import ReadingModel, open_reading_model
 from chapterverse_api.ext.evaluation.quoting import bare
 from chapterverse_api.search import reading
 from chapterverse_api.search.ranking import Candidate

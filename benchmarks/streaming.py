@@ -19,10 +19,10 @@ from statistics import mean, median, quantiles
 from labelled_answers import Answer, Weights, load
 
 from chapterverse.calibration import WeightedQuestion
-from chapterverse_api.answer.segments import Segments
-from chapterverse_api.check.verdict import load_model
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import GenerationRequest
+from chapterverse_api.ext.check.verdict import load_model
+from chapterverse_api.ext.models.segments import Segments
 
 TOKEN, TOKENS_A_SECOND = 4, 40
 

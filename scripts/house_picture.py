@@ -21,20 +21,20 @@ LAYERS = {
         "ext", "cli mkdocs sphinx", "site", "indexing", "calibration local_server",
         "embedding", "store", "ledger", "readers widget settings",
         "extensions filters database text reading",
-        "page_kinds page_globs progress build_cache",
+        "page_kinds progress build_cache",
         "project model errors version manifests",
     ),
     "chapterverse_api": (
         "handler", "ext", "commands", "app", "service_loader", "http", "service", "answer", "search",
-        "conversation", "check records budget", "limits index draft validation",
-        "rejections retrieval_contract", "contract phrases observability circuit_breaker deadline", "request_limits",
+        "conversation", "records", "limits index draft validation",
+        "rejections retrieval_contract", "contract phrases observability deadline", "request_limits",
     ),
 }  # fmt: skip
 
 #: The parts that a page and a question pass, in order.
 WAYS = {
     "chapterverse": "mkdocs readers indexing store",
-    "chapterverse_api": "http answer search draft check",
+    "chapterverse_api": "http answer search draft",
 }
 _WIDTH, _PAD, _ROW = 490, 14, 36
 _LETTER = 7.6

@@ -69,7 +69,7 @@ UNUSED = (
 #: Parts that the service never imports (tests/infra/test_package.py).
 BUILD_SIDE = (
     "cli", "commands", "enrichment", "evaluation", "indexing", "npm", "readers", "report", "site", "sources",
-    "transfer", "command.py", "local_server.py", "mkdocs.py", "page_globs.py", "robots.py", "sampling.py",
+    "transfer", "command.py", "local_server.py", "mkdocs.py", "robots.py", "sampling.py",
     "sphinx.py", "types.d.ts", "commands.py", "stdio.py", "walk.py", "ledger.py", "__pycache__",
 )  # fmt: skip
 #: Names of machines that differ from those in wheels.

@@ -1,4 +1,4 @@
-"""Writes what the reference pages repeat of the code: the table of settings, and the limits of a request.
+"""Writes what pages repeat: the table of settings, the limits of a request, how each generator's site is deployed.
 
 python scripts/reference.py
 """
@@ -10,10 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jinja2
+import yaml
+
 from chapterverse.manifests import EXTENSIONS, Setting
 from chapterverse_api import request_limits as limits
 
-PAGES = Path(__file__).parents[1] / "site_example" / "docs" / "reference"
+_SITE = Path(__file__).parents[1] / "site_example"
+PAGES = _SITE / "docs"
 BEGIN, END = "<!-- Written by scripts/reference.py. -->\n\n", "\n<!-- The end of what it writes. -->\n"
 
 #: What stands in the column "limit" of the fields of a request.
@@ -68,11 +72,7 @@ def _code(text: object) -> str:
 
 def configuration(text: str) -> str:
     """Return the page with the table as it should be."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise SystemExit("configuration.md lacks the comments between which the table stands.")
-    return before + begin + table() + end + after
+    return _between_marks(text, table())
 
 
 def http_api(text: str) -> str:
@@ -82,8 +82,33 @@ def http_api(text: str) -> str:
     return text
 
 
-#: The pages, with what writes each.
-WRITERS = {"configuration.md": configuration, "http-api.md": http_api}
+def generator(text: str) -> str:
+    """Return the page of a generator with the files that deploy its site, by the commands in its front matter."""
+    _, front_matter, _ = text.split("---\n", 2)
+    # Pages are Markdown and not HTML.
+    loader = jinja2.FileSystemLoader(_SITE / "includes")
+    templates = jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined)
+    files = templates.get_template("deploy.md").render(setup=yaml.safe_load(front_matter)["setup"])
+    return _between_marks(text, f"{files}\n")
+
+
+def _between_marks(text: str, written: str) -> str:
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit(f"A page lacks the comments {BEGIN.strip()} and {END.strip()}.")
+    return before + begin + written + end + after
+
+
+#: By page, what writes it.
+WRITERS = {
+    "reference/configuration.md": configuration,
+    "reference/http-api.md": http_api,
+    **{
+        f"generators/{name}.md": generator
+        for name in ("docusaurus", "hugo", "jekyll", "mkdocs", "sphinx", "starlight", "vitepress")
+    },
+}
 
 if __name__ == "__main__":
     for name, write in WRITERS.items():

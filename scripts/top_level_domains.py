@@ -1,4 +1,4 @@
-"""Writes the last label of each public suffix to `check/links/top_level_domains.txt`.
+"""Writes the last label of each public suffix to `ext/check/links/top_level_domains.txt`.
 
 The public suffixes are those of the package `publicsuffixlist`, which `requirements/test.txt` pins.
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 import publicsuffixlist
 
 LIST = Path(publicsuffixlist.__file__).with_name("public_suffix_list.dat")
-TARGET = Path(__file__).parents[1] / "lambda/chapterverse_api/check/links/top_level_domains.txt"
+TARGET = Path(__file__).parents[1] / "lambda/chapterverse_api/ext/check/links/top_level_domains.txt"
 
 
 def suffixes() -> Iterator[str]:

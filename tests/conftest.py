@@ -55,23 +55,22 @@ SLOW = (
     "infra/test_stack", "infra/test_package", "infra/test_keys", "infra/test_template", "infra/test_transform",
     "store/test_qdrant_", "store/test_s3.py", "store/test_edge", "store/test_takeover",
     "ledger/test_postgres", "ext/conversations/test_postgres",
-    "indexing/test_history", "indexing/test_recovery", "indexing/test_races", "indexing/test_preview",
-    "indexing/test_publish_policy",
+    "indexing/test_history", "indexing/test_races", "indexing/test_publish_policy",
     "test_site_example.py", "test_release", "test_make", "test_sphinx_extension", "test_multilingual",
-    "indexing/test_tuning", "api/index/test_live_index",
+    "api/index/test_live_index",
     "embedding/test_bedrock", "api/draft/test_bedrock",
     "cli/test_external_sources", "embedding/test_storms", "embedding/test_fingerprints", "embedding/test_mutations",
     "evaluation/test_observations", "evaluation/test_command", "readers/test_properties", "test_compare",
     "lambdas/test_malformed", "lambdas/test_function",
-    "api/check/test_injections", "api/check/test_lies", "api/http/guard/test_hostile", "api/limits/test_races",
-    "api/http/test_connections", "api/test_outages", "api/check/test_mutations", "lambdas/test_runtime",
-    "api/check/test_addresses_of",
+    "ext/check/test_injections", "ext/check/test_lies", "api/http/guard/test_hostile", "api/limits/test_races",
+    "api/http/test_connections", "api/test_outages", "ext/check/test_mutations", "lambdas/test_runtime",
+    "ext/check/test_addresses_of",
     "cli/test_serve", "cli/test_mcp", "indexing/test_transfer", "store/test_preallocation",
     "ext/conversations/test_dynamodb",
     "api/search/rerankers/test_mutations", "widget/test_firefox", "widget/test_hostile", "widget/test_commonmark",
 )  # fmt: skip
 #: Contracts of stores, and by the parameter's name the stores on which they are slow.
-_CONTRACTS = {"store/test_store_contract.py", "ext/conversations/test_table.py"}
+_CONTRACTS = {"store/test_store_contract.py", "ext/conversations/test_table.py", "indexing/test_tuning.py"}
 SLOW_STORES = ("s3", "qdrant", "dynamodb")
 
 #: Folders whose files hold few tests, and long ones.

@@ -36,9 +36,9 @@ OPEN_TO_SERVICE = {
 ROOMS_BELOW = {
     "aws": {"net"}, "s3": {"aws", "leases", "net"}, "dynamodb": {"aws"}, "qdrant": {"leases", "net"},
     "fastembed": {"embedders"}, "postgres": {"conversations"}, "npm": {"site_check", "transfer"},
-    "evaluation": {"knowledge", "transfer"},
+    "evaluation": {"check", "knowledge", "transfer"}, "budget": {"models"}, "models": {"check"},
     **{room: {"embedders", "models", "net"} for room in ("cohere", "openai", "bedrock")},
-    "agents": {"models", "net"}, **{room: {"net"} for room in ("enrichment", "sources")},
+    "agents": {"check", "models", "net"}, "enrichment": {"budget", "check", "net"}, "sources": {"net"},
 }  # fmt: skip
 
 #: What a cold Lambda must not pay for before its first question.

@@ -396,12 +396,14 @@ def opened(settings, place):
     raise ValueError(f"password {place} is wrong")
 def forgotten(settings, place):
     "Return nothing."
-STORES = {"raising:PLACE": "raising:opened", "void:PLACE": "raising:forgotten"}
+def mistaken(settings, place):
+    return place
+STORES = {"raising:PLACE": "raising:opened", "void:PLACE": "raising:forgotten", "wrong:PLACE": "raising:mistaken"}
 EXTENSION = Extension("raising", offers={"store": STORES})
 """
     install(tmp_path, "raising", code)
-    for store, kind in ("raising:hunter2", "ValueError"), ("void:hunter2", "TypeError"):
-        done = run(tmp_path, command("status", "--store", store))
+    for store, kind in ("raising", "ValueError"), ("void", "TypeError"), ("wrong", "TypeError"):
+        done = run(tmp_path, command("status", "--store", f"{store}:hunter2"))
         assert done.stderr == f"Error: The extension raising can't open what a setting names ({kind}).\n"
 
 

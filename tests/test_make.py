@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 TARGETS = set(re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
 #: Tests of each kind that the Makefile tells apart, instead of all: the tasks are to be tried, and not the tests.
 FEW = (
-    "tests/test_page_globs.py tests/test_compare.py::test_what_cannot_be_compared_is_one_sentence "
+    "tests/readers/test_page_globs.py tests/test_compare.py::test_what_cannot_be_compared_is_one_sentence "
     "tests/widget/test_place.py::test_a_small_window_offers_neither "
     "tests/widget/test_place.py::test_at_400_percent_half_of_the_height_is_for_the_conversation"
 )

@@ -10,7 +10,7 @@ from chapterverse.ext.sources.markdown_folder import read_markdown_folder
 from chapterverse.page_kinds import CONTENT_TYPES, LISTINGS
 from chapterverse.readers.built_site import read_site
 from chapterverse.readers.page_rules import PageFacts, content_type, listing_kind
-from chapterverse.readers.site_generator import SiteGenerator
+from chapterverse.readers.urls import SiteGenerator
 from growth import assert_linear
 from readers.golden import SITES
 

@@ -23,12 +23,12 @@ OUR_TEXT = {
 }  # fmt: skip
 
 #: A pattern that is only matched behind a text that is an address word for word, by a call on a parameter.
-BEHIND_A_TEXT = "chapterverse_api.check.links.known_text._END"
+BEHIND_A_TEXT = "chapterverse_api.ext.check.links.known_text._END"
 
 #: Patterns that are tried at single places of a text, and why these are so few, or so far from each other, that no
 #: stretch is read again and again. The tests of these modules measure their growth.
 TRIED_AT = {
-    "chapterverse.text.plain._TARGET_END": "where a link's address ends, of which there is one for each bracket",
+    "chapterverse.text.markdown._TARGET_END": "where a link's address ends, of which there is one for each bracket",
     "chapterverse.ext.sources.markdown.mdx_tokenizer._ATTRIBUTE": "where the last attribute of the tag ended",
     "chapterverse.text.sentences._MARK_LINE": "behind a full stop and its marks",
     "chapterverse_api.ext.models.reasoning._REFUSAL_LINE_END": "behind the word that a sentence begins with",
@@ -36,8 +36,8 @@ TRIED_AT = {
     "chapterverse_api.ext.models.citation_marks._LINE_END": "behind a group of marks",
     "chapterverse_api.draft.quoting.quote._MARKER": "where the last mark of the line ended",
     "chapterverse_api.draft.extractive._PARAMETERS": "at the first bracket of a heading",
-    "chapterverse_api.check.links.hosts._AFTER": "at the first closed links of an address",
-    "chapterverse_api.check.links.markup._SPAN": "where a run of few backticks begins",
+    "chapterverse_api.ext.check.links.hosts._AFTER": "at the first closed links of an address",
+    "chapterverse_api.ext.check.links.markup._SPAN": "where a run of few backticks begins",
 }
 
 #: Parts of the patterns, each a test.

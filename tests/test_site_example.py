@@ -256,7 +256,7 @@ SURVIVORS = {
     "a setext heading": (MARKUP, "setext-headings", "A line of dashes"),
     "the second of two headings": (MARKUP, "example_1", "The second."),
     "an own id": (MARKUP, "marks", "Its title in a citation is plain text."),
-    "a variable of macros": ("reference/configuration/", "options-of-the-plugin", "| 32 to 512 | `256` |"),
+    "a variable of macros": ("running/troubleshooting/", "the-site-has-no-address", "Citations are links, and a link"),
     "a heading from a macro's loop": ("running/troubleshooting/", "there-is-no-index-yet", "Nothing was published"),
     "a snippet": ("", "not-built-yet", "a package on PyPI"),
     "the same snippet elsewhere": ("project/architecture/", "not-built-yet", "a package on PyPI"),

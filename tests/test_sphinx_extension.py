@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import projects
-from chapterverse.indexing.plugins.options import OPTIONS
+from chapterverse.indexing.options import OPTIONS
 from projects import DOWN, STORE, chat_in, starters_in
 
 BASE = "https://tea.example/docs/"
@@ -72,7 +72,7 @@ def warnings(said: str) -> list[str]:
 
 @pytest.mark.parametrize(("builder", "page"), [("html", "guide/brew.html"), ("dirhtml", "guide/brew/index.html")])
 def test_a_build_is_indexed_and_every_page_loads_the_widget(project: Project, builder: str, page: str) -> None:
-    said = project.build("-W", builder=builder)
+    said = project.build("-W", builder=builder, PYTHONWARNINGS="error:::chapterverse.sphinx")
     assert "Indexed 3 pages (3 new" in said
     address = f"{BASE}{page.removesuffix('index.html')}"
     assert {c.url for c in project.chunks()} == {
@@ -198,6 +198,12 @@ def test_agents_get_files_of_the_pages_and_a_second_build_makes_the_same(project
     assert "Draft" not in (out / "llms-full.txt").read_text("utf-8")
     project.build("-W")
     assert {str(p.relative_to(out)): p.read_bytes() for p in out.rglob("*.md")} == made
+
+
+def test_a_project_without_a_name_has_a_chat_that_names_no_site(project: Project) -> None:
+    (project.root / "conf.py").write_text('extensions = ["chapterverse.sphinx"]\nchapterverse = {"endpoint": "/"}\n')
+    project.build()
+    assert "site" not in chat_in(project.root / "site/_static/chapterverse")
 
 
 def test_a_persona_is_indexed(project: Project) -> None:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from chapterverse_api.answer.event import AnswerGiven
     from chapterverse_api.app import create_app
-    from chapterverse_api.check.checkers import Checker, CheckRequest
-    from chapterverse_api.draft.draft import AnswerGenerator, Span
+    from chapterverse_api.draft.draft import AnswerGenerator, Checker, CheckRequest, Span
     from chapterverse_api.draft.requests import GenerationRequest, Passage
     from chapterverse_api.limits.protocols import Limiter
     from chapterverse_api.records import Records
@@ -18,23 +17,17 @@ if TYPE_CHECKING:
     from chapterverse_api.search.ranking import Candidate
     from chapterverse_api.search.rerankers import Reranker
 
-#: The modules that define the public names.
+#: The public names by the module that defines them.
 _PLACES = {
-    "AnswerGenerator": "draft.draft",
-    "AnswerGiven": "answer.event",
-    "Candidate": "search.ranking",
-    "CheckRequest": "check.checkers",
-    "Checker": "check.checkers",
-    "GenerationRequest": "draft.requests",
-    "Limiter": "limits.protocols",
-    "LookupQuery": "search.lookups",
-    "LookupResult": "search.lookups",
-    "Passage": "draft.requests",
-    "Records": "records",
-    "Reranker": "search.rerankers",
-    "Span": "draft.draft",
-    "create_app": "app",
-    "make_candidate": "search.lookups",
+    "answer.event": "AnswerGiven",
+    "app": "create_app",
+    "draft.draft": "AnswerGenerator CheckRequest Checker Span",
+    "draft.requests": "GenerationRequest Passage",
+    "limits.protocols": "Limiter",
+    "records": "Records",
+    "search.lookups": "LookupQuery LookupResult make_candidate",
+    "search.ranking": "Candidate",
+    "search.rerankers": "Reranker",
 }
 
 __all__ = [
@@ -57,6 +50,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    for module, names in _PLACES.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

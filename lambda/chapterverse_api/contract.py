@@ -21,7 +21,7 @@ from pydantic_core import core_schema
 from chapterverse.filters import FILTER_SCHEMA, FilterTree, parse_filter, version_of
 from chapterverse.model import ENTITY
 from chapterverse.text import tokens
-from chapterverse.text.utf8 import SURROGATE
+from chapterverse.text.json_text import SURROGATE
 from chapterverse.version import __version__
 from chapterverse_api.request_limits import (
     MAX_COMMENT_CHARS,

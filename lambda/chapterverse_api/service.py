@@ -10,9 +10,8 @@ from chapterverse.extensions import load_part
 from chapterverse.filters import version_of
 from chapterverse.settings import Settings
 from chapterverse_api.answer.event import KeptConversations
-from chapterverse_api.answer.metering import MAX_VOTES, usual_cost
 from chapterverse_api.answer.pipeline import answer_turn
-from chapterverse_api.answer.resources import Resources, TurnModels
+from chapterverse_api.answer.resources import Resources
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import (
     ChatQuery,
@@ -69,10 +68,9 @@ class Service:
         """Yield the parts of an answer; the last is the whole `ChatResponse`. See `answer_turn`."""
         resources, deadline = self.resources, deadline or Deadline()
         tools = self.turn_tools(deadline)
-        usual = usual_cost(resources.models.prices, query.query or "", drafts=1, votes=MAX_VOTES)
-        with resources.budget.reserving(usual) as budget:
+        with resources.reserving(query.query or "", drafts=True, votes=True) as models:
             yield from answer_turn(
-                Turn.open(query, resources, deadline=deadline, origins=origins, turn_budget=budget, tools=tools)
+                Turn.open(query, resources, deadline=deadline, origins=origins, models=models, tools=tools)
             )
 
     def turn_tools(self, deadline: Deadline) -> TurnTools | None:
@@ -90,8 +88,7 @@ class Service:
         with search_progress() as progress:
             snapshot = resources.index.snapshot(version_of(request.filters))
             search = SearchRequest(question, request.embedding, site_filter(request.filters, snapshot, resources.index))
-            with resources.budget.reserving(usual_cost(resources.models.prices, question or "")) as budget:
-                models = TurnModels.for_budget(resources.models, budget)
+            with resources.reserving(question or "") as models:
                 retrieval = retrieve(snapshot, models.embedder, search, progress)
                 retrieval = order_by_models(retrieval, question, models.reranker, models.reader, Deadline())
             return respond_with_chunks(request, retrieval, snapshot.head, resources.index, progress)

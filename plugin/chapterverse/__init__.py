@@ -12,33 +12,23 @@ from chapterverse.version import __version__
 if TYPE_CHECKING:
     from chapterverse.embedding import Embedder
     from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexFault, InputError, ProviderError
-    from chapterverse.indexing.enrichment import PageEnricher
+    from chapterverse.indexing.additions import PageEnricher
     from chapterverse.ledger import Ledger
     from chapterverse.manifests import Command, Extension, Setting
     from chapterverse.model import Chunk, Head, Point
     from chapterverse.settings import Settings
     from chapterverse.store import Publication, Snapshot, Store
 
-#: The modules that define the public names.
+#: The public names by the module that defines them.
 _PLACES = {
-    "ChapterVerseError": "errors",
-    "Chunk": "model",
-    "Command": "manifests",
-    "ConfigurationError": "errors",
-    "Embedder": "embedding",
-    "Extension": "manifests",
-    "Head": "model",
-    "IndexFault": "errors",
-    "InputError": "errors",
-    "Ledger": "ledger",
-    "PageEnricher": "indexing.enrichment",
-    "Point": "model",
-    "ProviderError": "errors",
-    "Publication": "store",
-    "Setting": "manifests",
-    "Settings": "settings",
-    "Snapshot": "store",
-    "Store": "store",
+    "embedding": "Embedder",
+    "errors": "ChapterVerseError ConfigurationError IndexFault InputError ProviderError",
+    "indexing.additions": "PageEnricher",
+    "ledger": "Ledger",
+    "manifests": "Command Extension Setting",
+    "model": "Chunk Head Point",
+    "settings": "Settings",
+    "store": "Publication Snapshot Store",
 }
 
 __all__ = [
@@ -65,6 +55,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    for module, names in _PLACES.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,14 +1,14 @@
-"""What a build made of its input, kept for later builds: texts, each by a digest of all that it depends on."""
+"""What a build keeps for later ones in SQLite files, which only save time or money: it ignores their errors."""
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from chapterverse.model import READER
 from chapterverse.project import make_folder
@@ -25,13 +25,33 @@ _SCHEMA = "CREATE TABLE IF NOT EXISTS kept_1 (key TEXT PRIMARY KEY, text TEXT, d
 _MAX_UNUSED_DAYS = 30
 #: Texts of one transaction: another build doesn't wait long for it.
 _BATCH = 64
-#: Seconds to wait for another build's lock.
-_LOCK_SECONDS = 1.0
+#: Seconds to wait for another build's lock: for what saves time, and for what saves money.
+_LOCK_SECONDS, _PAID_LOCK_SECONDS = 1.0, 5.0
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
+def find_paid(path: Path | None, statement: str, *values: object) -> Iterator[Any]:
+    """Yield the rows of a file that a statement finds, up to the first error."""
+    if path is not None and path.exists():
+        with suppress(sqlite3.Error, OSError), closing(sqlite3.connect(path, timeout=_PAID_LOCK_SECONDS)) as db:
+            yield from db.execute(statement, values)
+
+
+def keep_paid(path: Path | None, schema: str, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
+    """Run a statement for each of the rows, or for none of them, on a file that has the tables of the schema.
+
+    Threads and runs may share a file, because each call opens it. Without a path nothing is kept.
+    """
+    if path is not None:
+        with suppress(sqlite3.Error, OSError, ValueError):
+            make_folder(path.parent)
+            with closing(sqlite3.connect(path, timeout=_PAID_LOCK_SECONDS)) as db, db:
+                db.execute(schema)
+                db.executemany(statement, rows)
+
+
 class BuildCache:
-    """A SQLite file for all sites and versions of a folder. It only saves time: a build ignores its errors.
+    """Texts that builds made of their input, each by a digest of all that it depends on, for all sites of a folder.
 
     Args:
         path: of the file; None keeps nothing.
@@ -55,7 +75,7 @@ class BuildCache:
 
     def __del__(self) -> None:
         # A build that fails has no other end.
-        with contextlib.suppress(sqlite3.Error):
+        with suppress(sqlite3.Error):
             self.finish()
 
     def read(self, key: str, parse: Callable[[str], _T]) -> _T | None:
@@ -100,7 +120,7 @@ class BuildCache:
                     found = db.execute(statement, row).fetchall()
         except (sqlite3.Error, OSError, UnicodeError) as error:
             if getattr(error, "sqlite_errorcode", None) in _DAMAGED:
-                with contextlib.suppress(OSError):
+                with suppress(OSError):
                     self._path.unlink()
             # A lock is another build's, which may hold it for long.
             self._path = None

@@ -234,7 +234,9 @@ def count_terms(terms: Iterable[int], snapshot: Snapshot) -> dict[int, int]:
 def _group(query_words: Sequence[lexical.Word], counts: Mapping[int, int]) -> dict[str, tuple[WordTerms, ...]]:
     """Return the alternatives of each word, by the word as written."""
     indexed_words = {word.surface for word in query_words if counts[word.terms[0]]}
-    seams = segmentation.seams([word.surface for word in query_words], indexed_words)
+    surfaces = [word.surface for word in query_words]
+    # An ASCII question has no words that are written together.
+    seams = set[str]() if all(map(str.isascii, surfaces)) else segmentation.seams(surfaces, indexed_words)
     by_surface: dict[str, dict[WordTerms, None]] = {}
     for word in query_words:
         if word.surface not in seams:

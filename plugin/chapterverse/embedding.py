@@ -57,7 +57,7 @@ def open_embedder(settings: Settings, index_card: EmbedderCard | None = None) ->
     Args:
         index_card: the card of the index, which states the size of the vectors of a model of that name.
     """
-    opened = open_offer("embedder", settings)
+    opened = open_offer("embedder", settings, protocol=Embedder)
     if index_card and isinstance(opened, LazySize):
         opened.beside(index_card)
     embedder: Embedder | None = opened

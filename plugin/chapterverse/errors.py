@@ -19,7 +19,9 @@
         ├── KeyRefused          it doesn't know the key, which may have been replaced
         ├── TextTooLong         one text is over the model's own limit
         ├── AnswerWithheld      the model doesn't answer this question, but may answer others
-        └── ModelLoading        its server is still loading the model
+        ├── ModelLoading        its server is still loading the model
+        └── NotAsked            it was not called, which says nothing about it
+            └── BudgetSpent     the day's budget does not allow the call
 
 Each message is one sentence that a user can act on; callers print it as it is.
 """
@@ -58,7 +60,7 @@ class UnsafePath(UnreadablePage):
 
 
 class PageTooLarge(UnreadablePage):
-    """A page holds more than one page may (see `readers.page_bounds`).
+    """A page holds more than one page may (see `readers.html.parser`).
 
     The readers of its text don't know its name: theirs is the rest of the sentence, which `of_page` completes.
     """
@@ -157,6 +159,16 @@ class ModelLoading(ProviderError):
     """The server is still loading the model, which may take minutes. It has done no work."""
 
     unbilled = True
+
+
+class NotAsked(ProviderError):
+    """A request was not sent, which says nothing about the service."""
+
+    unbilled = True
+
+
+class BudgetSpent(NotAsked):
+    """The day's budget does not allow a request."""
 
 
 @contextmanager

@@ -39,11 +39,12 @@ def find_settings(names: Iterable[str]) -> Mapping[str, Setting[Any]]:
     return SETTINGS | {setting.name: setting for extension in foreign() for setting in extension.settings}
 
 
-def open_offer(setting: str, settings: Values, variable: str = "") -> Any:
+def open_offer(setting: str, settings: Values, variable: str = "", protocol: type[Any] = object) -> Any:
     """Open what a setting names; None if its value names nothing to open.
 
     Args:
         variable: that states the value, if it isn't the setting's own.
+        protocol: what a stranger's object must have.
 
     Raises:
         ConfigurationError: no room offers such a value, or the one that does can't use it.
@@ -51,18 +52,18 @@ def open_offer(setting: str, settings: Values, variable: str = "") -> Any:
     declared = SETTINGS[setting]
     value: str = settings[declared]
     kind, colon, rest = value.partition(":")
-    for extension in every_extension():
+    for extension in _every_extension():
         offers = extension.offers.get(setting, {})
         forms = [form for form in offers if kind in _kinds(form)]
         for form in forms:
             if _is_complete(form, colon, rest):
-                return _open(offers[form], extension, settings, rest)
+                return _open(offers[form], extension, settings, rest, protocol)
         if forms and extension in EXTENSIONS:
             break
     # An address may hold a password.
     shown = f"{kind}:…" if "://" in value or "@" in value else value
     named = "nothing that is known" if declared.kind == "secret" else repr(shown)
-    *most, last = (form for extension in every_extension() for form in extension.offers.get(setting, ()))
+    *most, last = (form for extension in _every_extension() for form in extension.offers.get(setting, ()))
     use = f"{', '.join(most)} or {last}" if most else last
     raise ConfigurationError(f"{variable or declared.variable} is {named}: use {use}.")
 
@@ -107,7 +108,7 @@ def load(place: str, extension: Extension | None = None) -> Any:
 def list_commands() -> dict[str, Command]:
     """Return every command by name. Of two with one name the first counts."""
     found: dict[str, Command] = {}
-    for row in chain.from_iterable(extension.commands.items() for extension in every_extension()):
+    for row in chain.from_iterable(extension.commands.items() for extension in _every_extension()):
         found.setdefault(*row)
     return found
 
@@ -185,16 +186,18 @@ def _complain(sentence: str) -> None:
     print(sentence, file=sys.stderr)  # noqa: T201
 
 
-def every_extension() -> Iterator[Extension]:
+def _every_extension() -> Iterator[Extension]:
     """Yield the extensions, ours first. Others are searched only where none of ours ends that."""
     yield from EXTENSIONS
     yield from foreign()
 
 
-def _open(place: str, extension: Extension, settings: Values, rest: str) -> Any:
+def _open(place: str, extension: Extension, settings: Values, rest: str, protocol: type[Any]) -> Any:
+    if not place:
+        return None
     try:
-        opened = load(place, extension)(settings, rest) if place else None
-        if place and opened is None and extension not in EXTENSIONS:
+        opened = load(place, extension)(settings, rest)
+        if extension not in EXTENSIONS and (opened is None or not _fulfills(opened, protocol)):
             raise TypeError
     except ChapterVerseError:
         raise
@@ -205,6 +208,10 @@ def _open(place: str, extension: Extension, settings: Values, rest: str) -> Any:
         message = f"The extension {extension.name} can't open what a setting names ({type(error).__name__})."
         raise ConfigurationError(message) from error
     return opened
+
+
+def _fulfills(opened: object, protocol: type[Any]) -> bool:
+    return all(hasattr(opened, name) for name in vars(protocol) if not name.startswith("_"))
 
 
 def _check(extension: Extension, others: Mapping[str, Extension]) -> None:

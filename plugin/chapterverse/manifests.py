@@ -138,19 +138,6 @@ CORE = Extension(
             "[How often one reader may ask](running/limits.md#rates); `off` for no limit.",
         ),
         Setting(
-            "daily_budget_usd",
-            "5",
-            "[What models may cost a site in a day](running/limits.md#budget), in US dollars; `off` for no limit.",
-        ),
-        Setting(
-            "prices", "", "[Prices of models](running/limits.md#prices) that differ from the list, or that it lacks."
-        ),
-        Setting(
-            "economy_generator",
-            "",
-            "The generator from 80 % of the day's budget on; unset, a cheaper one of Cohere's, else the usual.",
-        ),
-        Setting(
             "log_questions",
             False,
             "Writes questions and comments on ratings into [the log](reference/http-api.md#log).",
@@ -186,7 +173,6 @@ CORE = Extension(
         "search": Command("Ask", "chapterverse_api.commands.ask:search", "List the chunks that a question finds."),
         "ask": Command("Ask", "chapterverse_api.commands.ask:ask", "Answer a question, or explain a text."),
         "serve": Command("Ask", "chapterverse_api.commands.ask:serve", "Run the API, and optionally serve the site."),
-        "status": Command("Operate", "chapterverse.cli.index:status", "Show what is indexed."),
     },
     events={"": "chapterverse_api.answer.event:measure"},
 )
@@ -207,7 +193,8 @@ EXTENSIONS = (
         commands={
             "check": Command(
                 "Build", "chapterverse.ext.site_check.command:check", "Report mistakes in a built site and its index."
-            )
+            ),
+            "status": Command("Operate", "chapterverse.ext.site_check.status_command:status", "Show what is indexed."),
         },
     ),
     Extension(
@@ -302,12 +289,40 @@ EXTENSIONS = (
     ),
     Extension("embedders"),
     Extension(
+        "check",
+        parts={"without_foreign": "chapterverse_api.ext.check.links.address_filter:without_foreign"},
+    ),
+    Extension(
+        "budget",
+        settings=(
+            Setting(
+                "daily_budget_usd",
+                "5",
+                "[What models may cost a site in a day](running/limits.md#budget), in US dollars; `off` for no limit.",
+            ),
+            Setting(
+                "prices",
+                "",
+                "[Prices of models](running/limits.md#prices) that differ from the list, or that it lacks.",
+            ),
+            Setting(
+                "economy_generator",
+                "",
+                "The generator from 80 % of the day's budget on; unset, a cheaper one of Cohere's, else the usual.",
+            ),
+        ),
+        parts={
+            "meter": "chapterverse_api.ext.budget.meter:Meter.open",
+            "circuit_breaker": "chapterverse_api.ext.budget.circuit_breaker:CircuitBreaker",
+        },
+    ),
+    Extension(
         "models",
         parts={
-            "draft_reader": "chapterverse_api.ext.models.draft_reader:DraftReader",
+            "write_draft": "chapterverse_api.ext.models.drafting:write_draft",
+            "check_quotes": "chapterverse_api.ext.models.drafting:check_quotes",
             "without_waste": "chapterverse_api.ext.models.prompt_room:without_waste",
             "fill_room": "chapterverse_api.ext.models.prompt_room:fill_room",
-            "second_votes": "chapterverse_api.ext.models.second_votes:SecondVotes",
             "rewrite": "chapterverse_api.ext.models.rewriting:rewrite",
             "tool_rounds": "chapterverse_api.ext.models.tool_rounds:TurnRounds",
         },

@@ -6,8 +6,14 @@ as other plugins change them later. `on_shutdown` publishes, because `--strict` 
 from __future__ import annotations
 
 import html
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin, urlsplit
 
 from mkdocs.config import config_options as c
 from mkdocs.config.base import Config, ConfigErrors, ConfigWarnings, ValidationError
@@ -18,17 +24,20 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page as MkDocsPage
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.indexing import publish_policy
-from chapterverse.indexing.documents import find_documents
-from chapterverse.indexing.plugins import index_run, pages
-from chapterverse.indexing.plugins.options import explain_unknown_options, is_preview
-from chapterverse.indexing.plugins.pages import BuildPages, theme_language
-from chapterverse.indexing.plugins.project_file import complete
+from chapterverse.indexing import index_run
+from chapterverse.indexing.additions import find_documents
+from chapterverse.indexing.options import complete, explain_unknown_options
 from chapterverse.local_server import Preview
-from chapterverse.page_globs import PageGlobs
-from chapterverse.readers.front_matter import text_value
+from chapterverse.model import stated_date
+from chapterverse.page_kinds import EXCLUDED, OPTED_OUT, known_content_type, unknown_content_type
+from chapterverse.project import leads_out
+from chapterverse.readers.folder import PageGlobs
+from chapterverse.readers.front_matter import tag_values, text_value
+from chapterverse.readers.html.dom import apply_edits
+from chapterverse.readers.html.page_mark import PageMark, mark_content, seal
 from chapterverse.readers.marked_pages import hold_changed, read_marked_pages
 from chapterverse.readers.site_pages import SitePages
+from chapterverse.readers.urls import clean_base
 from chapterverse.site import delivery, overview, starters
 from chapterverse.site.agent_files import AgentFiles
 from chapterverse.widget.bundle import assets
@@ -81,6 +90,86 @@ class ChapterVerseConfig(Config):
         return failed, [(name, warning) for name, warning in warnings if name not in unknown]
 
 
+@dataclass(slots=True)
+class BuildPages:
+    """The pages of a build, which is given each once for every language.
+
+    Attributes:
+        base: address of the site, with a slash at its end; "" if it has none.
+        globs: the pages that the site's configuration leaves out and keeps.
+        documents: paths of files that the index has as documents beside the pages.
+        paths: source of each page to index by the path of the built page, relative to the site.
+        outside: pages whose files are links out of the project.
+        excluded: why other pages are not indexed, by source.
+        first_built: the first built page of each source.
+    """
+
+    base: str
+    globs: PageGlobs
+    documents: frozenset[str]
+    paths: dict[str, str] = field(default_factory=dict)
+    outside: set[str] = field(default_factory=set)
+    excluded: dict[str, str] = field(default_factory=dict)
+    first_built: dict[str, str] = field(default_factory=dict)
+
+    def shut_out(self, path: str, file: str | None, folder: str | None) -> bool:
+        """Leave a page out whose file is a link out of the project. Return whether it is one that was not known yet.
+
+        A generated page has no file.
+        """
+        if path in self.outside or file is None or folder is None or not leads_out(file, folder):
+            return False
+        self.outside.add(path)
+        return True
+
+    def mark(
+        self, path: str, built_path: str, title: str, language: str, meta: Mapping[str, Any], *, is_draft: bool
+    ) -> PageMark:
+        """Note a page that the build writes, and return its mark.
+
+        Args:
+            path: of its source.
+            built_path: of the built page, relative to the site.
+            meta: its front matter.
+            is_draft: only a preview shows it.
+        """
+        # A translation plugin builds an untranslated page once for each language; the first one counts.
+        is_first = self.first_built.setdefault(path, built_path) == built_path
+        reason = self._reason_to_exclude(path, built_path, meta, is_draft=is_draft)
+        if reason:
+            self.excluded[path] = reason
+        elif is_first:
+            self.paths[built_path] = path
+        else:
+            reason = "in place of a translation"
+        return PageMark(
+            path=path,
+            built=built_path,
+            base=self.base,
+            title=title,
+            language=language,
+            include=self.globs.includes(path, built_path),
+            exclude=reason,
+            description=text_value(meta.get("description")),
+            tags=tag_values(meta.get("tags")),
+            date=stated_date(meta.get("date")) or "",
+            type=known_content_type(_own_part(meta).get("content_type")),
+            template=text_value(meta.get("template")),
+        )
+
+    def _reason_to_exclude(self, path: str, built_path: str, meta: Mapping[str, Any], *, is_draft: bool) -> str:
+        """Return why a page is not indexed, "" if it is."""
+        if is_draft:
+            return "draft"
+        if any(isinstance(m, dict) and m.get("exclude") for m in map(meta.get, ("search", "chapterverse"))):
+            return OPTED_OUT
+        if path in self.outside:
+            return "a link out of the project"
+        if path in self.documents:
+            return "knowledge"
+        return EXCLUDED if self.globs.excludes(path, built_path) else ""
+
+
 class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     """The hooks in the order of a build. With the first and the last MkDocs keeps this object across rebuilds, and a
     translation plugin builds each further language inside the build of the first one."""
@@ -97,11 +186,11 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     def on_config(self, config: MkDocsConfig) -> None:
         if self._depth:
             return
-        self._serving = self._serving or is_preview(config.site_dir, config.site_url, str(config.dev_addr))
+        self._serving = self._serving or _is_preview(config.site_dir, config.site_url, str(config.dev_addr))
         root, tell = Path(config.config_file_path or ".").resolve().parent, log.debug if self._preview else log.info
         try:
             options = self._options = complete(self.config.user_configs[-1], root, "mkdocs.yml", tell, config.site_url)
-            self._settings = options.settings(root, config.site_name, pages.docs_version(), preview=self._serving)
+            self._settings = options.settings(root, config.site_name, _docs_version(), preview=self._serving)
             self._documents = find_documents(self._settings, Path(config.docs_dir), root)
             self._widget, self._agent_options = options.widget_options(), overview.AgentOptions.of(options.agents)
         except ConfigurationError as error:
@@ -114,14 +203,14 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             return
         self._reading, self._strict = None, self._options.strict or config.strict
         mike, address = config.plugins.get("mike"), config.site_url or self._settings.base_url
-        self._base = pages.site_address(address, mike.config.get("canonical_version") if mike else None)
+        self._base = _site_address(address, mike.config.get("canonical_version") if mike else None)
         globs = PageGlobs.of(self._options.exclude, self._options.include)
         paths = {**self._pages.paths} if self._dirty else {}  # a dirty build writes again only what changed
         self._pages = BuildPages(self._base, globs, self._documents.entries, paths)
         about = self._settings, config.site_name, self._base, config.site_description or ""
         self._agents = AgentFiles.open(config.site_dir, self._agent_options, *about, keep=self._settings.may_publish)
         # Now, because `--strict` counts warnings until the site is written.
-        for problem in [] if self._serving else publish_policy.list_problems(self._settings, self._base):
+        for problem in [] if self._serving else index_run.list_problems(self._settings, self._base):
             log.warning(problem)
         if self._serving and self._preview is None:
             self._preview = Preview.start(self._settings, str(config.dev_addr), log.info)
@@ -131,7 +220,9 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     def on_files(self, files: Files, config: MkDocsConfig) -> None:
         endpoint = (self._preview.address if self._preview else self._settings.endpoint) or None
         chosen = {"endpoint": endpoint, "version": self._settings.docs_version, "site": config.site_name}
-        widget = assets(chosen | self._widget | starters.BUILD_OPTION, theme_language(config.theme), self._agents.cache)
+        widget = assets(
+            chosen | self._widget | starters.BUILD_OPTION, _theme_language(config.theme), self._agents.cache
+        )
         folder, included = delivery.build_folder(widget), InclusionLevel.INCLUDED  # even if `exclude_docs` matches
         for name, content in widget.items():
             files.append(File.generated(config, f"{folder}/{name}", content=content, inclusion=included))
@@ -151,18 +242,22 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
     @event_priority(100)
     def on_page_context(self, context: object, *, page: MkDocsPage, config: MkDocsConfig, nav: object) -> None:
         # MkDocs takes titles from headings as HTML, and from the navigation as text.
-        title, language = html.unescape(text_value(page.title) or page.file.name), theme_language(config.theme)
+        title, language = html.unescape(text_value(page.title) or page.file.name), _theme_language(config.theme)
         place, is_draft = (page.file.src_uri, page.file.dest_uri), page.file.inclusion.is_excluded()
         mark = self._pages.mark(*place, title, language, page.meta, is_draft=is_draft)
         # Inside what a theme's instant navigation replaces.
-        page.content = pages.render_content(page.content or "", mark, page.meta, log)
+        page.content = mark_content(page.content or "", mark)
+        try:
+            page.content += _render_starters(page.meta)
+        except ConfigurationError as error:
+            log.warning(f"{mark.path}: {error}")
 
     # After any plugin that minifies or encrypts the page.
     @event_priority(_LAST)
     def on_post_page(self, output: str, *, page: MkDocsPage, config: object) -> str:
         path = page.file.dest_uri
         links = self._agents.link(path, output) if path in self._pages.paths and not self._dirty else []
-        return pages.seal_page(output, links)
+        return apply_edits(output, seal(output) + links)
 
     @event_priority(_LAST)
     def on_post_build(self, config: MkDocsConfig) -> None:
@@ -191,7 +286,61 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             self._index(self._reading)
 
     def _index(self, reading: SitePages) -> None:
-        job = partial(index_run.update_index, reading, self._settings, self._options.chunk_tokens, self._documents, log)
-        if error := index_run.try_to_index(job, log, self._strict and not self._serving):
+        site = index_run.Site(reading, self._documents, self._settings, self._options.chunk_tokens)
+        update = partial(index_run.update_index, site, log)
+        if error := index_run.try_to_index(update, log, self._strict and not self._serving):
             raise PluginError(f"chapterverse: {index_run.explain_error(error)}")
         starters.write(self._agents.site / starters.PATH, self._settings, self._base)
+
+
+def _is_preview(site_dir: str, site_url: str | None, address: str) -> bool:
+    """Whether a live preview is being built: into a temporary folder, for the preview server's own address."""
+    temporary = Path(site_dir).parent == Path(tempfile.gettempdir())
+    return temporary and urlsplit(site_url or "").netloc == address
+
+
+def _docs_version() -> str | None:
+    """Return the docs version that mike is deploying, None without one."""
+    return os.environ.get("MIKE_DOCS_VERSION")
+
+
+def _site_address(site_url: str | None, canonical_version: str | None) -> str:
+    """Return the address of the site that is being built, with a slash at its end; "" if it has none.
+
+    Args:
+        site_url: as other plugins left it. With a canonical version mike puts that one in place of the version that it
+            deploys, so that search engines prefer it.
+        canonical_version: of mike's configuration.
+    """
+    address, version = site_url or "", _docs_version()
+    if address and version and canonical_version:
+        address = urljoin(address.rstrip("/"), version)
+    return clean_base(address) or ""
+
+
+def _theme_language(theme: Mapping[str, Any]) -> str:
+    """Return the language of the theme's interface, as a BCP 47 tag."""
+    return str(theme.get("language") or theme.get("locale") or "en").replace("_", "-")
+
+
+def _own_part(meta: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a page's front matter says to us."""
+    own = meta.get("chapterverse")
+    return own if isinstance(own, dict) else {}
+
+
+def _render_starters(meta: Mapping[str, Any]) -> str:
+    """Return a hidden HTML element with the starter questions of a page's front matter, "" if it has none.
+
+    Raises:
+        ConfigurationError: they are not a list of questions, or it states an unknown content type.
+    """
+    own = _own_part(meta)
+    content_type = own.get("content_type")
+    if content_type is not None and not known_content_type(content_type):
+        raise ConfigurationError(unknown_content_type(content_type))
+    if own.get("starters") is None:
+        return ""
+    from chapterverse.widget.options import starters_element
+
+    return starters_element(own["starters"], "chapterverse.")

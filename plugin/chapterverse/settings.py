@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, make_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,14 +46,23 @@ _READ_ELSEWHERE = frozenset(
 _TRUE = {"1", "true", "yes", "on"}
 _FALSE = {"0", "false", "no", "off"}
 
+#: A field for each setting that a manifest declares, and those that none does.
+_Fields: Any = make_dataclass(
+    "Settings",
+    [
+        *((s.name, Any, field(default=s.default, repr=s.kind != "secret")) for s in SETTINGS.values()),
+        ("also", "tuple[Any, ...]", field(default=())),
+        ("pull_request", bool, field(default=False)),
+        ("preview_of", str, field(default="")),
+        *((name, "tuple[tuple[str, Any], ...]", field(default=(), repr=False)) for name in ("tool_secrets", "foreign")),
+    ],
+    frozen=True,
+    slots=True,
+    kw_only=True,
+)
 
-def _declared(name: str) -> Any:
-    setting = SETTINGS[name]
-    return field(default=setting.default, repr=setting.kind != "secret")
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(_Fields):  # type: ignore[misc]  # a type checker does not see its fields
     """All run-time settings; secrets are left out of `repr`.
 
     The manifests in `chapterverse.manifests` declare them. `settings[SETTING]` is the value of any, also of one that
@@ -70,64 +79,10 @@ class Settings:
         ConfigurationError: a count is out of its range, or a switch is neither true nor false.
     """
 
-    store: str = _declared("store")
-    ledger: str = _declared("ledger")
-    persona: str = _declared("persona")
-    knowledge: str = _declared("knowledge")
-    schemas: str = _declared("schemas")
-    base_url: str = _declared("base_url")
-    site: str = _declared("site")
-    docs_version: str | None = _declared("docs_version")
-    publish: bool | None = _declared("publish")
-    endpoint: str = _declared("endpoint")
-    embedder: str = _declared("embedder")
-    reranker: str = _declared("reranker")
-    reading_model: str = _declared("reading_model")
-    generator: str = _declared("generator")
-    checker: str = _declared("checker")
-    enricher: str = _declared("enricher")
-    records: str = _declared("records")
-    records_days: str = _declared("records_days")
-    signing_key: str = _declared("signing_key")
-    report: bool = _declared("report")
-    report_token: str = _declared("report_token")
-    allowed_origins: str = _declared("allowed_origins")
-    allow_private: str = _declared("allow_private")
-    mcp: bool = _declared("mcp")
-    enable_persona: bool = _declared("enable_persona")
-    enable_faq: bool = _declared("enable_faq")
-    enable_memory: bool = _declared("enable_memory")
-    enable_turn: bool = _declared("enable_turn")
-    enable_summary: bool = _declared("enable_summary")
-    turn_top_k: int = _declared("turn_top_k")
-    faq_top_k: int = _declared("faq_top_k")
-    memory_top_k: int = _declared("memory_top_k")
-    summary_top_k: int = _declared("summary_top_k")
-    tools: str = _declared("tools")
-    limiter: str = _declared("limiter")
-    rates: str = _declared("rates")
-    mcp_rates: str = _declared("mcp_rates")
-    daily_budget_usd: str = _declared("daily_budget_usd")
-    prices: str = _declared("prices")
-    economy_generator: str = _declared("economy_generator")
-    proof_of_work: bool = _declared("proof_of_work")
-    secrets_arn: str = _declared("secrets_arn")
-    log_questions: bool = _declared("log_questions")
-    log_answers: bool = _declared("log_answers")
-    cohere_url: str = _declared("cohere_url")
-    cohere_api_key: str = _declared("cohere_api_key")
-    openai_url: str = _declared("openai_url")
-    openai_api_key: str = _declared("openai_api_key")
-    qdrant_url: str = _declared("qdrant_url")
-    qdrant_api_key: str = _declared("qdrant_api_key")
-    preview_store: str = _declared("preview_store")
-    also: tuple[Any, ...] = ()
-    pull_request: bool = False
-    preview_of: str = ""
-    tool_secrets: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    foreign: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
+    __slots__ = ()
 
-    def __post_init__(self) -> None:
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
         for setting in find_settings(dict(self.foreign)).values():
             if setting.kind == "count":
                 check_count(setting.variable, self[setting], setting.most)
@@ -140,8 +95,7 @@ class Settings:
     @property
     def disabled_types(self) -> frozenset[str]:
         """Document types that are neither indexed nor used."""
-        switches = {"persona": self.enable_persona, "faq": self.enable_faq, "memory": self.enable_memory}
-        return frozenset(kind for kind, on in switches.items() if not on)
+        return frozenset(kind for kind in ("persona", "faq", "memory") if not getattr(self, f"enable_{kind}"))
 
     @property
     def origins(self) -> tuple[str, ...]:
@@ -188,8 +142,7 @@ class Settings:
 
     def override(self, **values: Any) -> Settings:
         """Return a copy with every value that is not None replaced."""
-        current = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Settings(**{**current, **{k: v for k, v in values.items() if v is not None}})
+        return replace(self, **{name: value for name, value in values.items() if value is not None})
 
     @classmethod
     def from_environment(

@@ -16,12 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
-from chapterverse.indexing.documents import Documents, find_documents
-from chapterverse.indexing.plugins.index_run import explain_error, is_to_index, try_to_index, update_index
-from chapterverse.indexing.plugins.options import Options
-from chapterverse.indexing.plugins.project_file import complete
-from chapterverse.indexing.publish_policy import explain_no_address, list_problems
-from chapterverse.page_globs import PageGlobs
+from chapterverse.indexing.additions import Documents, find_documents
+from chapterverse.indexing.index_run import (
+    Site,
+    explain_error,
+    explain_no_address,
+    is_to_index,
+    list_problems,
+    try_to_index,
+    update_index,
+)
+from chapterverse.indexing.options import Options, complete
+from chapterverse.readers.folder import PageGlobs
 from chapterverse.settings import Settings
 from chapterverse.site import starters
 from chapterverse.site.agent_files import AgentFiles
@@ -39,6 +45,9 @@ if TYPE_CHECKING:
 
 #: Without a digest: pages that Sphinx does not write again load the files of the last build.
 _FOLDER = f"_static/chapterverse/{__version__}"
+
+#: What Sphinx calls a project that its configuration does not name.
+_UNNAMED = "Project name not set"
 
 #: Builders that write a page a file, as readers see it.
 _BUILDERS = ("html", "dirhtml", "readthedocs", "readthedocsdirhtml")
@@ -68,7 +77,8 @@ class _Extension:
             return
         for problem in list_problems(self.settings, self._base_url(app), "html_baseurl"):
             _log().warning("chapterverse: %s", problem)
-        options = {"endpoint": self.settings.endpoint or None, "site": app.config.project, **starters.OPTION}
+        name = app.config.project if app.config.project != _UNNAMED else None
+        options = {"endpoint": self.settings.endpoint or None, "site": name, **starters.OPTION}
         options |= {**self.options.widget_options(), "version": self.settings.docs_version}
         files = assets(options, app.config.language or "")
         deliver(Path(app.outdir) / _FOLDER, files)
@@ -93,7 +103,7 @@ class _Extension:
             if not base_url:
                 raise ConfigurationError(explain_no_address("html_baseurl"))
             reading, documents = read()
-            update_index(reading, self.settings, self.options.chunk_tokens, documents, _log())
+            update_index(Site(reading, documents, self.settings, self.options.chunk_tokens), _log())
 
         if failure := try_to_index(update, _log(), self.options.strict, "chapterverse: "):
             raise _failure(failure)
@@ -158,7 +168,7 @@ def _pages(app: Sphinx) -> list[tuple[str, str, str]]:
     return [
         (
             name,
-            app.env.doc2path(name, False).replace(os.sep, "/"),
+            Path(app.env.doc2path(name, False)).as_posix(),
             Path(builder.get_outfilename(name)).relative_to(app.outdir).as_posix(),
         )
         for name in sorted(app.env.found_docs)

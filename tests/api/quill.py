@@ -23,9 +23,10 @@ from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
 from chapterverse.text import lexical
 from chapterverse_api.answer.resources import Models, Resources
-from chapterverse_api.budget.daily_budget import DailyBudget
 from chapterverse_api.contract import AnswerEvent, ChatQuery, ChatResponse, Delta, Meta, ToolUse, dump
 from chapterverse_api.draft.draft import AnswerGenerator
+from chapterverse_api.ext.budget.daily_budget import DailyBudget, TurnBudget
+from chapterverse_api.ext.budget.meter import Meter
 from chapterverse_api.ext.evaluation.session import EvaluationSession
 from chapterverse_api.search.rerankers import Reranker as Ranks
 from chapterverse_api.service import Service
@@ -196,15 +197,29 @@ def service(
     reranker: Ranks | None = None,
 ) -> EvaluationSession:
     """Return the service over these parts; the settings define the others, without a reranker."""
-    models = Models.from_parts(settings, embedder, generator or open_offer("generator", settings), reranker)
-    return EvaluationSession(Resources.from_parts(settings, store or open_store(settings), models))
+    named = Models.open(settings.override(embedder="none", reranker="none", generator="extractive"))
+    generator = generator or open_offer("generator", settings)
+    models = replace(named, embedder=embedder, reranker=reranker, generator=generator)
+    return EvaluationSession(Resources.open(settings, store, models))
 
 
 def changed(service: Service, *, budget: DailyBudget | None = None, **models: Any) -> EvaluationSession:
     """Return the service with another budget, or other models (fields of `Models`)."""
     resources = service.resources
-    parts = replace(resources, models=replace(resources.models, **models), budget=budget or resources.budget)
-    return EvaluationSession(parts)
+    meter = replace(meter_of(service), budget=budget) if budget else resources.meter
+    return EvaluationSession(replace(resources, models=replace(resources.models, **models), meter=meter))
+
+
+def meter_of(service: Service) -> Meter:
+    """Return the meter of a service with a model."""
+    meter = service.resources.meter
+    assert isinstance(meter, Meter)
+    return meter
+
+
+def paid_from(budget: TurnBudget, service: Service) -> Models:
+    """Return the models that a turn with this budget may use."""
+    return meter_of(service).paid_from(budget, service.resources.models)
 
 
 def ask(service: Service, query: str | None = None, **fields: object) -> ChatResponse:

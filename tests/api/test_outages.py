@@ -28,12 +28,12 @@ from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.settings import Settings
 from chapterverse.text import lexical
-from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD, RESET_SECONDS
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.ext.agents.plans.contract import PlanRequest
 from chapterverse_api.ext.agents.plans.draft import SCHEMA
 from chapterverse_api.ext.agents.plans.requests import plan_step
+from chapterverse_api.ext.budget.circuit_breaker import FAILURE_THRESHOLD, RESET_SECONDS
 from chapterverse_api.ext.conversations.threads import Threads
 from chapterverse_api.index.live_index import LiveIndex
 from chapterverse_api.service import Service
@@ -122,7 +122,7 @@ def test_questions_to_a_store_that_hangs_are_refused_at_once_after_the_first(
     assert found(index) == [prose("a")]
     with Hanging(server) as hanging:
         fails(lambda: found(index), FAILURE_THRESHOLD)
-        assert index.circuit.is_open
+        assert index.is_skipped
         asked_until_then = hanging.requests
         fails_at_once(lambda: found(index), 20)
         assert hanging.requests == asked_until_then
@@ -137,7 +137,7 @@ def test_questions_to_a_store_that_hangs_are_refused_at_once_after_the_first(
     clock.now += RESET_SECONDS
     with within(AT_ONCE):
         assert found(index) == [prose("a")]
-    assert [index.circuit.is_open, index.trouble] == [False, None]
+    assert [index.is_skipped, index.trouble] == [False, None]
 
 
 @pytest.mark.slow
@@ -281,7 +281,7 @@ def test_a_bucket_that_hangs_is_waited_for_once(bucket: Bucket, clock: Clock, tm
             clock.now += 10
             fails_at_once(lambda: asked(index), 3)
             settle()
-        assert index.circuit.is_open
+        assert index.is_skipped
     finally:
         shared().faults.clear()
         over.set()
@@ -289,4 +289,4 @@ def test_a_bucket_that_hangs_is_waited_for_once(bucket: Bucket, clock: Clock, tm
     index.heads()
     settle()
     assert names(asked(index)) == ["a"]
-    assert not index.circuit.is_open
+    assert not index.is_skipped

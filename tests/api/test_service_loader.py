@@ -111,7 +111,7 @@ def test_a_rotated_key_is_taken_up_while_the_old_service_answers(
     assert quill.ask(new, QUESTION).status == "answered"
     assert len(aws.requests) == 1
     # What was counted goes on, and so does a signing key that nobody named.
-    assert new.resources.budget is old.resources.budget
+    assert quill.meter_of(new).budget is quill.meter_of(old).budget
     assert new.resources.signer is old.resources.signer
 
 

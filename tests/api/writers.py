@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Generator
 from dataclasses import dataclass
 
-from chapterverse_api.draft.requests import ChatMessage, ModelRequest, ResponseSchema
+from chapterverse_api.draft.draft import Span
+from chapterverse_api.draft.requests import ChatMessage, GenerationRequest, ModelRequest, ResponseSchema
 
 
 @dataclass(frozen=True)
@@ -19,9 +21,14 @@ class Asked:
 class Scribe:
     """Plays one answer for each request, in turn."""
 
+    name = "scribe"
+
     def __init__(self, *answers: str | Exception) -> None:
         self.queue = deque(answers)
         self.asked: list[Asked] = []
+
+    def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
+        raise NotImplementedError
 
     def write(self, request: ModelRequest) -> str:
         self.asked.append(

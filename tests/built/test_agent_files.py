@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.readers.built_site import read_site
-from chapterverse.readers.html.tokenizer import apply_edits
+from chapterverse.readers.html.dom import apply_edits
 from chapterverse.readers.sections.html_page import read_with_links
 from chapterverse.readers.sections.linked_inline import escape
 from chapterverse.settings import Settings

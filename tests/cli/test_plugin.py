@@ -13,7 +13,7 @@ import pytest
 
 from built.test_bad_input import chunks, publish
 from chapterverse import __version__
-from chapterverse.indexing.plugins.options import OPTIONS
+from chapterverse.indexing.options import OPTIONS
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from cli.shell import PAGES, Shell, clean, command

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.indexing.plugins.options import Options
-from chapterverse.indexing.plugins.project_file import ProjectFile, complete, find_kinds
+from chapterverse.indexing.options import Options, ProjectFile, complete, find_kinds
 from chapterverse.manifests import SETTINGS
 from chapterverse.store import open_store
 from cli.shell import Shell, run

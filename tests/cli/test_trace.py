@@ -18,7 +18,7 @@ QUESTION = "How do I claer the cache?"
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return quill.publish(tmp_path_factory.mktemp("traced")).store
+    return str(quill.publish(tmp_path_factory.mktemp("traced")).store)
 
 
 def run(*arguments: str) -> str:

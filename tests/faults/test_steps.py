@@ -33,7 +33,7 @@ def test_a_kill_at_any_kind_of_step_leaves_the_old_index_or_the_new_one(grounds:
         Step("EdgeShard.update", "store.shard_draft:ShardDraft._update"),
         Step("EdgeShard.flush", "store.shard_draft:ShardDraft.seal"),
         Step("fsync", "store.files:sync_path"),
-        Step("replace", "store.heads:write_head"),
+        Step("replace", "store.edge:write_head"),
         Step("rmdir", "store.edge:_clear"),
         Step("Connection.execute", "database:_SqliteStatements.change"),
     } <= set(ground.steps)

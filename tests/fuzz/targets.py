@@ -11,7 +11,7 @@ from chapterverse.ext.sources.markdown.slugs import Slugger
 from chapterverse.indexing.chunking import ChunkSizes, chunk
 from chapterverse.model import Chunk, Page, Scope, Section, replace_unstorable
 from chapterverse.readers.sections.html_page import read_document, read_fragment
-from chapterverse.readers.site_generator import SiteGenerator
+from chapterverse.readers.urls import SiteGenerator
 from chapterverse.text import tokens
 from fuzz.choices import Choices, html_of, markdown_of, page_of
 from readers.seen import Seen, characters, ink, is_within, leaf_texts

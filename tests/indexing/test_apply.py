@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from chapterverse.calibration import Calibration
-from chapterverse.errors import IndexFault, IndexLocked, TextTooLong
+from chapterverse.errors import IndexFault, IndexLocked, ProviderError, TextTooLong
+from chapterverse.indexing.additions import keep_all
 from chapterverse.indexing.apply import apply, measured_fields, publishing
 from chapterverse.indexing.diff import Diff
+from chapterverse.indexing.sync import index
 from chapterverse.indexing.target import Target
 from chapterverse.indexing.vectors import UnfinishedVectors, Vectors
 from chapterverse.store import Publication
@@ -150,4 +153,72 @@ def test_a_page_that_left_with_its_ledger_row_leaves_nothing(site: Site) -> None
     del site.pages["b.md"]
     site.index()
     assert site.ledger.records(SCOPE).keys() == {"a.md", "c.md"}
+    assert_is_a_clean_build(site)
+
+
+# The lease of a run
+
+
+def leased(site: Site, renew: Callable[[], None]) -> Target:
+    """Return a target whose store lends a lease, which a publication renews by `renew`."""
+    store = site.store
+
+    @contextlib.contextmanager
+    def publish(*arguments: Any) -> Iterator[Publication]:
+        with store.publish(*arguments) as publication:
+            yield instead(publication, renew=renew)
+
+    return replace(site.target, store=instead(store, publish=publish))
+
+
+def test_a_run_that_lost_its_lease_pays_for_nothing(site: Site) -> None:
+    def lost() -> None:
+        raise IndexLocked("Another process took over.")
+
+    with pytest.raises(IndexLocked, match="took over"):
+        index(site.sources(), leased(site, lost))
+    assert site.embedder is not None
+    assert site.embedder.seen == []
+    assert site.store.heads() == []
+
+
+def test_a_lease_is_renewed_while_a_model_takes_long_and_again_after_a_failure(site: Site) -> None:
+    beats, renewed = list[int](), threading.Event()
+
+    def renew() -> None:
+        if threading.current_thread() is threading.main_thread():
+            return
+        beats.append(1)
+        if len(beats) == 1:
+            raise ProviderError("The store can't be reached.")
+        renewed.set()
+
+    class Slow(CountingEmbedder):
+        def embed_documents(self, texts: Any) -> Any:
+            assert renewed.wait(60)
+            return super().embed_documents(texts)
+
+    site.embedder = Slow()
+    threads = threading.active_count()
+    assert index(site.sources(), leased(site, renew)).embedded == 6
+    assert len(beats) >= 2
+    assert threading.active_count() == threads
+
+
+# What a run keeps without a source
+
+
+@pytest.mark.parametrize("is_ledger_lost", [False, True])
+def test_what_a_run_keeps_is_known_to_the_next_one(site: Site, is_ledger_lost: bool) -> None:
+    site.index()
+    pages = dict(site.pages)
+    site.pages.clear()
+    site.put("d.md", "One file is added.")
+    if is_ledger_lost:
+        (site.folder / "index" / "ledger.sqlite").unlink()
+    report = index(site.sources(), site.target, keep=keep_all)
+    assert (report.files.new, report.files.removed, report.total) == (("d.md",), (), 7)
+    assert site.ledger.records(SCOPE).keys() == {*pages, "d.md"}
+    site.pages = pages
+    assert site.index().files.removed == ("d.md",)
     assert_is_a_clean_build(site)

@@ -12,11 +12,10 @@ import pytest
 
 from chapterverse.cli import main
 from chapterverse.errors import ConfigurationError
-from chapterverse.indexing import publish_policy
-from chapterverse.indexing.documents import find_documents
-from chapterverse.indexing.plugins.index_run import update_index
-from chapterverse.indexing.plugins.options import Options
-from chapterverse.indexing.publish_policy import explain_withheld
+from chapterverse.indexing import index_run
+from chapterverse.indexing.additions import find_documents
+from chapterverse.indexing.index_run import Site, explain_withheld, update_index
+from chapterverse.indexing.options import Options
 from chapterverse.readers.built_site import read_site
 from chapterverse.settings import Settings
 from fakes.environment import replaced_environment
@@ -110,7 +109,7 @@ def built(folder: Path) -> str | None:
         (folder / "pages/index.html").write_text('<html lang="en"><h1 id="t">Tea</h1><p>Green tea.</p>', "utf-8")
         pages, documents = read_site(folder / "pages", BASE), find_documents(settings, None, folder)
         try:
-            update_index(pages, settings, 256, documents, logging.getLogger("build"))
+            update_index(Site(pages, documents, settings, 256), logging.getLogger("build"))
         except ConfigurationError as error:
             return str(error).partition(":")[0]
     else:
@@ -155,7 +154,7 @@ def preview(store: str, other: str, **more: str) -> Settings:
 )
 def test_one_place_by_two_names_is_one_place(store: str, other: str) -> None:
     with pytest.raises(ConfigurationError, match=SAME):
-        publish_policy.require_permission(preview(store, other, QDRANT_URL="https://h.example"))
+        index_run.require_permission(preview(store, other, QDRANT_URL="https://h.example"))
 
 
 @pytest.mark.parametrize(
@@ -169,7 +168,7 @@ def test_one_place_by_two_names_is_one_place(store: str, other: str) -> None:
 def test_a_place_of_its_own_may_be_written(store: str, other: str) -> None:
     settings = preview(store, other, QDRANT_API_KEY=KEY)
     assert settings.store == other
-    publish_policy.require_permission(settings)
+    index_run.require_permission(settings)
 
 
 def test_a_preview_leaves_the_ledger_of_the_site_alone() -> None:
@@ -184,5 +183,5 @@ def test_a_preview_leaves_the_ledger_of_the_site_alone() -> None:
 def test_an_embedded_store_stays_where_it_is() -> None:
     settings = preview("edge:here", "s3://bucket/preview")
     assert settings.store == "edge:here"
-    publish_policy.require_permission(settings)
+    index_run.require_permission(settings)
     assert Settings.from_environment({"CHAPTERVERSE_PREVIEW_STORE": "s3://a/b"}, store="s3://a/c").store == "s3://a/c"

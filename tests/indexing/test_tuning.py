@@ -221,6 +221,7 @@ tune(store.heads()[0], MEASURED, WEIGHT, target, silent)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "moved"), [("records", False), ("save", True)])
 def test_a_kill_leaves_one_head_or_the_other_whole(edge: Ground, tmp_path: Path, method: str, moved: bool) -> None:
     arguments = [str(tmp_path / "index"), str(tmp_path / "ledger.sqlite")]

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 
 from chapterverse.settings import Settings
-from chapterverse_api.budget.prices import Prices, Use
+from chapterverse_api.ext.budget.prices import Prices, Use
 from chapterverse_api.observability import metrics
 from infra.conftest import ROOT
 

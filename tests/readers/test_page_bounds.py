@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import PageTooLarge
-from chapterverse.ext.sources.markdown.page import read_markdown
+from chapterverse.ext.sources.markdown.page import MAX_BRACKETS, read_markdown
 from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.page_chunker import PageChunker
 from chapterverse.readers.built_site import read_site
-from chapterverse.readers.page_bounds import MAX_BRACKETS, MAX_DEPTH, MAX_ELEMENTS, MAX_PAGE_CHARS
+from chapterverse.readers.html.parser import MAX_DEPTH, MAX_ELEMENTS, MAX_PAGE_CHARS
 from chapterverse.readers.sections.html_page import read_document, read_fragment, read_with_links
 from fakes.docs import SCOPE
 
@@ -60,5 +60,6 @@ def test_text_that_is_shown_is_read_however_deep_it_is() -> None:
 
 def test_the_index_names_the_page(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text("<html lang=en><body><main>" + "<p>" * (MAX_ELEMENTS + 1), "utf-8")
-    [outcome] = PageChunker(SCOPE, "none/0", ChunkSizes()).chunk_each(read_site(tmp_path, "https://e.com/").sources)
+    (source,) = read_site(tmp_path, "https://e.com/").sources
+    outcome = PageChunker(SCOPE, "none/0", ChunkSizes()).try_to_chunk(source)
     assert outcome == "a.html holds more than 500,000 elements, too many for a page."

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from chapterverse.ext.sources.markdown.page import read_markdown
 from chapterverse.model import Block
 from chapterverse.readers.sections.html_page import read_document, read_fragment
-from chapterverse.readers.site_generator import SiteGenerator
+from chapterverse.readers.urls import SiteGenerator
 from readers.seen import Seen, characters, lost, words_of
 
 NAMES = (

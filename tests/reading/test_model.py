@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.reading import open_reading_model
-from chapterverse.reading.model import ReadingModel
+from chapterverse.reading import ReadingModel, open_reading_model
 
 pytest.importorskip("onnxruntime")
 

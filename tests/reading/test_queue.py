@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier, Event
 
-from chapterverse.reading.queue import FIRST_ESTIMATE, LATE_SECONDS, ReadingQueue
+from chapterverse.reading import FIRST_ESTIMATE, LATE_SECONDS, ReadingQueue
 
 
 class Clock:

@@ -19,9 +19,8 @@ import qdrant_edge as edge
 
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexLocked, IndexMismatch, IndexMissing
 from chapterverse.model import FORMAT, Head, Scope
-from chapterverse.store import files
-from chapterverse.store.edge import EdgeStore
-from chapterverse.store.heads import folder_name, is_folder_name
+from chapterverse.store import files, folder_name
+from chapterverse.store.edge import EdgeStore, is_folder_name
 from chapterverse.store.shard import TermCounts, translating_read_errors
 from chapterverse.text.lexical import query_vector
 from fakes.docs import SCOPE, point, prose

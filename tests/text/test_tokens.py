@@ -12,10 +12,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chapterverse.text import tokens
+from chapterverse.text.tokens import cut_to_bytes, cut_to_words, ellipsize, utf8_length
 
 #: What tiktoken itself demands of the file it downloads (`tiktoken_ext.openai_public.cl100k_base`).
 EXPECTED_HASH = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
@@ -132,14 +133,6 @@ def test_fits_is_exact_where_tokens_are_longest(text: str, budget: int) -> None:
     assert tokens.fits(text, budget) == (tokens.count(text) <= budget)
 
 
-@settings(deadline=None)
-@given(TEXTS)
-@example("Don't ſtop: it'S a.B_c9d.\n\n  E\u0301f\x00g \ud800h")
-def test_both_sides_of_a_seam_count_the_same_apart_and_together(text: str) -> None:
-    seams = [0, *(found.end() for found in tokens._SEAM.finditer(text)), len(text)]
-    assert sum(tokens.count(text[start:end]) for start, end in pairwise(seams)) == tokens.count(text)
-
-
 @pytest.mark.parametrize("filling", ["a", " ", "-", "\n", "字", "😀", "ab9", "\t \n"])
 def test_a_hostile_run_is_dismissed_without_counting_it(filling: str) -> None:
     started = time.process_time()
@@ -157,3 +150,30 @@ assert tokens.count("short") == 1
 assert "tiktoken" in sys.modules
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(("text", "length"), [(None, 0), ("", 0), ("thé", 4), ("\ud800", 1)])
+def test_a_length_is_in_bytes(text: str | None, length: int) -> None:
+    assert utf8_length(text) == length
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "expected"),
+    [("tea", 3, "tea"), ("tea", 2, "te"), ("thé", 3, "th"), ("thé", 4, "thé"), ("茶", 2, ""), ("a\ud800b", 2, "a?")],
+)
+def test_a_cut_leaves_no_part_of_a_character(text: str, most: int, expected: str) -> None:
+    assert cut_to_bytes(text, most) == expected
+    assert utf8_length(expected) <= most
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "expected"),
+    [("a cup of tea", 12, "a cup of tea"), ("a cup of tea", 8, "a cup"), ("teapot", 3, "tea"), (" teapot", 3, " te")],
+)
+def test_a_text_is_cut_at_a_space_where_there_is_one(text: str, most: int, expected: str) -> None:
+    assert cut_to_words(text, most) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [("teas", "teas"), ("teapot", "tea…")])
+def test_an_ellipsis_counts_among_the_characters(text: str, expected: str) -> None:
+    assert ellipsize(text, 4) == expected

@@ -1,60 +1,31 @@
-"""Writes the text of an answer, by a model or by quotes, and yields each segment that can be shown."""
+"""Answers by quotes, and leaves to its room what a model writes.
+
+A quote is verbatim from the passage that it cites, so its citation holds by construction.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Sequence
-from contextlib import closing, nullcontext
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Protocol, TypeAlias
 
-from chapterverse.errors import AnswerWithheld, ModelLoading, ProviderError
 from chapterverse.extensions import load_part
-from chapterverse.text.plain import escape_markdown
+from chapterverse.text.markdown import INVISIBLE, escape_markdown
 from chapterverse_api import phrases
-from chapterverse_api.answer.segments import Segments, Votes, make_delta
 from chapterverse_api.answer.turn import Turn
-from chapterverse_api.check.links.known_text import SiteText
 from chapterverse_api.contract import Delta, ToolUse
-from chapterverse_api.draft.draft import Span, silence_error
+from chapterverse_api.draft.draft import ShownDraft, Span, make_delta
 from chapterverse_api.draft.extractive import Extractive
-from chapterverse_api.draft.requests import GenerationRequest, ToolCall
+from chapterverse_api.draft.requests import GenerationRequest, Passage
 
 #: The name of what quotes a text that was looked up.
 _CURATED = "faq"
 _QUOTED = "The answer is quoted, since the model failed."
-_WITHHELD = "The answer is quoted, since the model gives none to this question."
 _FAILED = "The model failed."
-_LOADING = "The answer is quoted, since the model is still being loaded: ask again in a minute."
-_STOPPED = "The answer ends early, since the model failed."
-_STOPPED_BY_FILTER = "The answer ends early, since the model withholds the rest."
 
-
-@dataclass(frozen=True, slots=True)
-class ShownDraft:
-    """A draft, as far as it was shown.
-
-    Attributes:
-        generator: name of the one that wrote it.
-        failure: a sentence about the model's failure; None if it did not fail.
-    """
-
-    segments: Segments
-    generator: str
-    failure: str | None = None
-
-    @property
-    def quoted(self) -> bool:
-        """Whether the draft consists of quotes, without a model's words."""
-        return self.generator in (Extractive.name, _CURATED)
-
-    @property
-    def not_in_docs(self) -> bool:
-        """Whether the generator says that the sources hold no answer, or no citation of its whole draft holds."""
-        if self.generator == _CURATED:
-            return False
-        ends_early = self.failure in (_STOPPED, _STOPPED_BY_FILTER)
-        return self.segments.draft_reader.refused or not (ends_early or self.segments.verified.cited)
-
+#: What a renderer may take for a link, an image or HTML, and what shows as nothing.
+_MARKUP = re.compile(rf"\][(\[:]|!\[|<(?![ \t\n=\-<0-9]|\Z)|[\x00-\x08\x0b-\x1f\x7f-\x9f{INVISIBLE}\ufe00-\ufe0f]")
 
 #: Yields what the reader sees of a draft, calls of tools included, and returns the draft.
 DraftSteps: TypeAlias = Generator[Delta | ToolUse, None, ShownDraft]
@@ -65,22 +36,10 @@ class ToolRounds(Protocol):
 
     Attributes:
         has_site_tools: whether the model may find something that the documentation does not hold.
-        request: the request to the generator, with tools while a round is left.
     """
 
     @property
     def has_site_tools(self) -> bool: ...
-
-    @property
-    def request(self) -> GenerationRequest: ...
-
-    def read_calls(self, text: str) -> Sequence[ToolCall]:
-        """Return the calls that a reply holds as text, of which nothing is an answer."""
-        ...
-
-    def run(self, asked: Sequence[ToolCall]) -> Generator[ToolUse, None, None]:
-        """Make the calls of a round. What they find joins the sources of the turn."""
-        ...
 
     def run_all(self) -> Generator[ToolUse, None, None]:
         """Let the generator call tools for data, which can't be written in the same request."""
@@ -94,117 +53,68 @@ def open_rounds(turn: Turn) -> ToolRounds | None:
     return rounds
 
 
-def write_draft(turn: Turn, rounds: ToolRounds | None) -> DraftSteps:
-    """Let the generator write. If it fails before its first segment is shown, quotes replace its draft.
+def draft_answer(turn: Turn, rounds: ToolRounds | None) -> DraftSteps:
+    """Quote, or let the generator write.
 
     Args:
         rounds: those in which it may call tools in place of an answer.
     """
-    votes, quotes = _new_votes(turn), isinstance(turn.models.generator, Extractive)
-    with closing(votes) if votes else nullcontext():
-        while True:
-            request = rounds.request if rounds else turn.sources.request
-            segments = _new_segments(turn, request, votes, waits=rounds is not None, quotes=quotes)
-            try:
-                calls = yield from _write(segments, turn, request, rounds)
-            except ProviderError as error:
-                return (yield from _replace_draft(error, segments, turn))
-            if not (rounds and calls):
-                return ShownDraft(segments, turn.models.generator.name)
-            yield from rounds.run(calls)
-
-
-def _write(
-    segments: Segments, turn: Turn, request: GenerationRequest, rounds: ToolRounds | None
-) -> Generator[Delta, None, Sequence[ToolCall]]:
-    """Yield what can be shown of a draft; return the calls that came in place of one.
-
-    Raises:
-        ProviderError: the model failed, or calls tools when it may not any more.
-    """
-    models = turn.models
-    with models.circuit.calling(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
-        calls = yield from _stream(segments, models.generator.generate(request))
-    if segments.shown_spans or not rounds:
-        return ()
-    calls = calls or rounds.read_calls(segments.draft_reader.text)
-    if calls and not request.tools:
-        raise silence_error(cut=False)
-    return calls
-
-
-def _replace_draft(error: ProviderError, segments: Segments, turn: Turn) -> DraftSteps:
-    """End the draft of a model that failed, by quotes if nothing of it can be shown."""
-    turn.log_failure("generator", error)
-    yield from map(make_delta, segments.settle())
-    is_withheld = isinstance(error, AnswerWithheld)
-    if segments.shown_spans:
-        return ShownDraft(segments, turn.models.generator.name, _STOPPED_BY_FILTER if is_withheld else _STOPPED)
-    reason = _LOADING if isinstance(error, ModelLoading) else _WITHHELD if is_withheld else _QUOTED
-    return (yield from quote_documents(turn, reason))
+    if not isinstance(turn.models.generator, Extractive):
+        steps: DraftSteps = load_part("write_draft")(turn, rounds)
+        return (yield from steps)
+    request = turn.sources.request
+    with turn.timing("generate"):
+        quotes = [*Extractive().generate(request)]
+    return (yield from _show(quotes, turn, request, ShownDraft((), Extractive.name, quoted=True)))
 
 
 def quote_documents(turn: Turn, why: str = _QUOTED) -> DraftSteps:
     """Quote the documentation for this reason. Without passages that may answer there is nothing to quote."""
     # The budget has a reason of its own.
-    reason = None if turn.models.turn_budget.reason else why
+    reason = None if turn.models.spending.reason else why
     documents = turn.sources.documents
-    segments = _new_segments(turn, documents.request, quotes=True)
     if not documents.may_be_quoted:
-        return ShownDraft(segments, turn.models.generator.name, reason and _FAILED)
-    yield from _stream(segments, Extractive().generate(documents.request))
-    return ShownDraft(segments, Extractive.name, reason)
+        return ShownDraft((), turn.models.generator.name, reason and _FAILED)
+    quotes = [*Extractive().generate(documents.request)]
+    return (yield from _show(quotes, turn, documents.request, ShownDraft((), Extractive.name, reason, quoted=True)))
 
 
 def quote_winner(turn: Turn) -> DraftSteps:
     """Quote the text that is the answer, word for word and under its authors' name."""
     request, curated = turn.sources.request, phrases.for_language(turn.sources.language).curated
-    segments, (entry,) = _new_segments(turn, request, quotes=True), request.passages
+    (entry,) = request.passages
     path = " › ".join(map(escape_markdown, entry.path))
     framing = [Span(f"{text}\n\n", kind="framing") for text in (curated, f"**{path}**")]
-    yield from _stream(segments, (span for span in (*framing, Span(entry.section, (entry.id,), kind="quote"))))
-    return ShownDraft(segments, _CURATED)
+    quotes = [*framing, Span(entry.section, (entry.id,), kind="quote")]
+    return (yield from _show(quotes, turn, request, ShownDraft((), _CURATED, quoted=True)))
 
 
-def _new_segments(
-    turn: Turn,
-    request: GenerationRequest,
-    votes: Votes | None = None,
-    *,
-    waits: bool = False,
-    quotes: bool = False,
-) -> Segments:
-    """Return the segments of an answer. They begin with a note if the passages are in another language."""
+def introduce(turn: Turn) -> list[Span]:
+    """Return the note that begins an answer if the passages are in another language."""
     sources = turn.sources
-    note = f"{phrases.for_language(sources.language).other_language}\n\n" if sources.other_language else ""
-    site = SiteText(sources.snapshot)
-    return Segments(request, sources.idf, site, note=note, votes=votes, waits=waits, quotes=quotes)
+    note = f"{phrases.for_language(sources.language).other_language}\n\n"
+    return [Span(note, kind="framing")] if sources.other_language else []
 
 
-def _new_votes(turn: Turn) -> Votes | None:
-    """Return the requests for second votes; None if no checker may be used."""
-    if (checker := turn.models.checker) is None:
-        return None
-    votes: Votes = load_part("second_votes")(
-        checker, turn.query.query or "", turn.deadline, lambda error: turn.log_failure("checker", error)
-    )
-    return votes
+def _show(quotes: Sequence[Span], turn: Turn, request: GenerationRequest, draft: ShownDraft) -> DraftSteps:
+    """Yield quotes, and return the draft with them.
+
+    Pages are written by others, so quotes that hold markup are read as a model's draft is.
+    """
+    if any(_holds_markup(span, request.passages) for span in quotes):
+        steps: DraftSteps = load_part("check_quotes")(quotes, turn, request, draft)
+        return (yield from steps)
+    confirmed = (replace(span, check="confirmed") if span.kind == "quote" else span for span in quotes)
+    spans = (*introduce(turn), *confirmed) if quotes else ()
+    yield from map(make_delta, spans)
+    return replace(draft, spans=spans)
 
 
-def _stream(
-    segments: Segments, pieces: Generator[Span | ToolCall, None, None]
-) -> Generator[Delta, None, Sequence[ToolCall]]:
-    """Yield what can be shown of a draft; return the calls of tools beside it."""
-    calls, reader = list[ToolCall](), segments.draft_reader
-    with closing(pieces) as draft:
-        for piece in draft:
-            if isinstance(piece, ToolCall):
-                calls.append(piece)
-            else:
-                yield from map(make_delta, segments.read(piece))
-            if reader.is_over:
-                break
-    # What stands before a call, "I will look it up", is no answer, unless it was shown.
-    if segments.shown_spans or not calls:
-        yield from map(make_delta, segments.end())
-    return calls
+def _holds_markup(span: Span, passages: Sequence[Passage]) -> bool:
+    """Whether a text holds markup other than our own links to its section and those below."""
+    text = span.text
+    for passage in passages:
+        if passage.id in span.citations:
+            for url in (passage.url or "", *(below.url for below in passage.subsections)):
+                text = text.replace(f"]({url})", "") if "://" in url else text
+    return _MARKUP.search(text) is not None

@@ -1,10 +1,10 @@
 """The pipeline: a question in, a cited and verified answer out.
 
 route     `http`: the request of a client
-guard     `http.guard`, `budget`: what may cost something, and the `models` that may be used for it
+guard     `http.guard`, `resources`: what may cost something, and the models that may be used for it
 search    `search`: the sources with enough evidence, or none, and the sections that the reader may mean
-answer    `drafting`: a draft, for which a model may look again by a room; data by another
-check     `segments`: sentence by sentence, each shown at once
+answer    `drafting`: quotes, or a draft of a model by a room; data by another
+check     quotes hold by construction; what a model wrote, `ext.models` and `ext.check` hold to its sources
 response  `response`: the whole, a refusal, or a question back
 
 Only what a reader may ask next goes back to the search, because it depends on what the answer cites.
@@ -16,7 +16,7 @@ from collections.abc import Generator
 from typing import Protocol
 
 from chapterverse.extensions import load_part
-from chapterverse_api.answer.drafting import open_rounds, quote_documents, quote_winner, write_draft
+from chapterverse_api.answer.drafting import draft_answer, open_rounds, quote_documents, quote_winner
 from chapterverse_api.answer.response import ask_back, make_refusal, respond, with_suggestions
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import AnswerEvent, ChatResponse, Events, Meta
@@ -64,5 +64,5 @@ def _answer(turn: Turn, data: _DataAnswer | None) -> Generator[AnswerEvent, None
     if turn.sources.found.winner:
         draft = yield from quote_winner(turn)
     else:
-        draft = yield from quote_documents(turn) if writer else write_draft(turn, rounds)
-    return (yield from respond(draft, turn))
+        draft = yield from quote_documents(turn) if writer else draft_answer(turn, rounds)
+    return respond(draft, turn)

@@ -1,41 +1,162 @@
-"""What all questions of a process share, opened once: models, index, budget, signing key. And what one turn may use."""
+"""What all questions of a process share, opened once: settings, index, models and their meter, signing key."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from chapterverse.embedding import Embedder, LazySize, open_embedder
 from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexMismatch, ProviderError
 from chapterverse.extensions import foreign, load_listeners, load_part, open_offer
-from chapterverse.manifests import EXTENSIONS
+from chapterverse.manifests import EXTENSIONS, SETTINGS
 from chapterverse.model import EmbedderCard, Head
-from chapterverse.reading import open_reading_model
+from chapterverse.reading import ReadingModel, open_reading_model
 from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
 from chapterverse_api.answer.event import KeptConversations, Listener
-from chapterverse_api.answer.metering import Metered
-from chapterverse_api.budget.daily_budget import BudgetLevel, DailyBudget, TurnBudget
-from chapterverse_api.budget.prices import FREE, Price, Prices, economy_generator_name
-from chapterverse_api.circuit_breaker import CircuitBreaker
 from chapterverse_api.contract import IndexStatus, ServiceStatus
 from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.draft.draft import AnswerGenerator, Writer
 from chapterverse_api.draft.extractive import Extractive
-from chapterverse_api.draft.prompts import MAX_REASONING_TOKENS
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.observability import log
+from chapterverse_api.observability import log, metrics
 from chapterverse_api.records import parse_days
 from chapterverse_api.search.rerankers import Reranker
 
 if TYPE_CHECKING:
-    from chapterverse.reading.model import ReadingModel
-    from chapterverse_api.check.checkers import Checker
+    from chapterverse.reading import ReadingModel
+    from chapterverse_api.draft.draft import Checker
 
-#: The parts that have a circuit breaker, by the names in `degraded` of the status.
-_PARTS = ("generator", "embedder", "reranker", "checker")
+#: The settings of money: what they say is checked even if no model can cost any.
+_MONEY = ("limiter", "daily_budget_usd", "prices", "economy_generator")
+
+#: full: all models. economy: no reranker, no paid checker, and the cheaper generator. free: nothing that is paid for.
+BudgetLevel = Literal["full", "economy", "free"]
+
+
+@dataclass(slots=True)
+class Spending:
+    """What the models of one turn may cost, and did.
+
+    Attributes:
+        level: see `BudgetLevel`.
+        reason: a sentence for the reader; None if the turn may use all models.
+        micros: the cost so far, in microdollars.
+    """
+
+    level: BudgetLevel = "full"
+    reason: str | None = None
+    micros: float = 0.0
+
+    @property
+    def usd(self) -> float:
+        """The cost so far, in US dollars."""
+        return round(self.micros / 1_000_000, 6)
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The models of this process, or those that one turn may use.
+
+    Attributes:
+        checker: gives a second vote on citations; None if the words decide.
+        reader: reads the first candidates of a search; None if there is none.
+        drafting: returns the context in which a draft is requested and read.
+        spending: of the turn.
+    """
+
+    embedder: Embedder | None
+    reranker: Reranker | None
+    generator: AnswerGenerator
+    checker: Checker | None
+    reader: ReadingModel | None
+    drafting: Callable[[], AbstractContextManager[None]] = nullcontext
+    spending: Spending = field(default_factory=Spending)
+
+    @classmethod
+    def open(cls, settings: Settings) -> Models:
+        """Return the models that the settings name; nothing is sent yet.
+
+        Raises:
+            ConfigurationError: a name is unknown, or a chosen provider's key or package is missing.
+        """
+        generator, reranker = open_offer("generator", settings), open_offer("reranker", settings)
+        return cls(
+            open_embedder(settings), reranker, generator, open_offer("checker", settings), _open_reader(settings)
+        )
+
+    @property
+    def writer(self) -> Writer | None:
+        """The generator, if it writes other texts than answers too."""
+        return self.generator if isinstance(self.generator, Writer) else None
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether one of them can fail or cost anything: the reading model and what quotes can do neither."""
+        return not isinstance(self.generator, Extractive) or any((self.embedder, self.reranker, self.checker))
+
+    def card(self, head: Head) -> EmbedderCard:
+        """Return the embedder's card beside an index's; this calls no model, because no budget is reserved for it."""
+        if (embedder := self.embedder) is None:
+            return EmbedderCard()
+        return embedder.beside(head.embedder) if isinstance(embedder, LazySize) else embedder.card
+
+    def check_index(self, head: Head) -> None:
+        """Check that an index was made by the configured embedder, as far as that is known without asking a model.
+
+        Raises:
+            IndexMismatch: it was made by another one.
+        """
+        with suppress(ProviderError):
+            card = self.card(head)
+            if head.embedder.fingerprint != card.fingerprint:
+                raise IndexMismatch(
+                    f"The index was made with the embedder {head.embedder.name!r} and the settings say {card.name!r}: "
+                    f"set CHAPTERVERSE_EMBEDDER={head.embedder.name}, or index again."
+                )
+
+
+class Meter(Protocol):
+    """Pays for the models of a service within the day's budget, and skips those that fail.
+
+    Attributes:
+        key_refused: whether a model does not know our key.
+        economy: the generator when most of the budget is gone; None if it is the usual one.
+        conditions: whether each model is skipped, and whether the day's budget is nearly spent, by the names of the
+            status.
+    """
+
+    @property
+    def economy(self) -> AnswerGenerator | None: ...
+
+    @property
+    def key_refused(self) -> bool: ...
+
+    @property
+    def conditions(self) -> Mapping[str, bool]: ...
+
+    def reserving(
+        self, models: Models, question: str | None, *, drafts: bool, votes: bool
+    ) -> AbstractContextManager[Models]:
+        """Give what one turn may use of these models; see `Resources.reserving`."""
+        ...
+
+    def without_limit(self, models: Models) -> Models:
+        """Return all these models for one turn, whatever it costs."""
+        ...
+
+    def inherit_from(self, before: Any) -> Meter:
+        """Return this meter with the budget of `before`."""
+        ...
+
+
+def _open_meter(settings: Settings, models: Models) -> Meter | None:
+    if not models.may_fail and all(settings[SETTINGS[name]] == SETTINGS[name].default for name in _MONEY):
+        return None
+    meter: Meter | None = load_part("meter")(settings, models)
+    return meter
 
 
 def _open_reader(settings: Settings) -> ReadingModel | None:
@@ -60,134 +181,11 @@ def _open_threads(settings: Settings) -> KeptConversations | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Models:
-    """The models of this process, their prices and their circuit breakers.
-
-    Attributes:
-        economy: the generator when most of the budget is gone; None if it is the usual one.
-        checker: gives a second vote on citations; None if the words decide.
-        reader: reads the first candidates of a search; None if there is none.
-        circuits: by part.
-    """
-
-    embedder: Embedder | None
-    reranker: Reranker | None
-    generator: AnswerGenerator
-    economy: AnswerGenerator | None
-    prices: Prices
-    checker: Checker | None = None
-    reader: ReadingModel | None = None
-    circuits: Mapping[str, CircuitBreaker] = field(
-        default_factory=lambda: {part: CircuitBreaker(part) for part in _PARTS}
-    )
-    economy_circuit: CircuitBreaker = field(default_factory=lambda: CircuitBreaker("cheaper generator"))
-
-    @classmethod
-    def open(cls, settings: Settings) -> Models:
-        """Return the models that the settings name; nothing is sent yet.
-
-        Raises:
-            ConfigurationError: a name is unknown, or a chosen provider's key or package is missing.
-        """
-        generator, reranker = open_offer("generator", settings), open_offer("reranker", settings)
-        return cls.from_parts(settings, open_embedder(settings), generator, reranker)
-
-    @classmethod
-    def from_parts(
-        cls, settings: Settings, embedder: Embedder | None, generator: AnswerGenerator, reranker: Reranker | None = None
-    ) -> Models:
-        """Return these models, with the others that the settings name."""
-        name, economy = economy_generator_name(settings), None
-        if name != settings.generator:
-            setting = "CHAPTERVERSE_ECONOMY_GENERATOR"
-            economy = open_offer("generator", settings.override(generator=name), setting)
-        return cls(
-            embedder=embedder,
-            reranker=reranker,
-            generator=generator,
-            economy=economy,
-            prices=Prices.from_settings(settings, embedder.price if embedder else None),
-            checker=open_offer("checker", settings),
-            reader=_open_reader(settings),
-        )
-
-    def card(self, head: Head) -> EmbedderCard:
-        """Return the embedder's card beside an index's; this calls no model, because no budget is reserved for it."""
-        if (embedder := self.embedder) is None:
-            return EmbedderCard()
-        return embedder.beside(head.embedder) if isinstance(embedder, LazySize) else embedder.card
-
-    def check_index(self, head: Head) -> None:
-        """Check that an index was made by the configured embedder, as far as that is known without asking a model.
-
-        Raises:
-            IndexMismatch: it was made by another one.
-        """
-        with suppress(ProviderError):
-            card = self.card(head)
-            if head.embedder.fingerprint != card.fingerprint:
-                raise IndexMismatch(
-                    f"The index was made with the embedder {head.embedder.name!r} and the settings say {card.name!r}: "
-                    f"set CHAPTERVERSE_EMBEDDER={head.embedder.name}, or index again."
-                )
-
-
-@dataclass(frozen=True, slots=True)
-class TurnModels:
-    """The models that one turn may use, each paid from its budget.
-
-    Attributes:
-        circuit: the circuit breaker of the generator.
-    """
-
-    embedder: Embedder | None
-    reranker: Reranker | None
-    generator: AnswerGenerator
-    writer: Writer | None
-    checker: Checker | None
-    reader: ReadingModel | None
-    circuit: CircuitBreaker
-    turn_budget: TurnBudget
-
-    @classmethod
-    def for_budget(cls, models: Models, turn_budget: TurnBudget | None = None) -> TurnModels:
-        """Return the models that a turn may use at its level of the budget; without a budget, all."""
-        budget, prices, circuits = turn_budget or TurnBudget(), models.prices, models.circuits
-        generator, circuit, price = _choose_generator(models, budget.level)
-        model = Metered(generator, price, budget, circuit, prices.thoughts)
-
-        def paid(part: str, price: Price, is_allowed: bool, thoughts: int = 0) -> Any:
-            opened = getattr(models, part) if is_allowed else None
-            return Metered(opened, price, budget, circuits[part], thoughts) if opened else None
-
-        is_full = budget.level == "full"
-        return cls(
-            # A model on one's own machine costs nothing, so it stays when the budget is gone.
-            embedder=paid("embedder", prices.embedder, budget.level != "free" or prices.embedder == FREE),
-            reranker=paid("reranker", prices.reranker, is_full),
-            checker=paid("checker", prices.checker, is_full or prices.checker == FREE, MAX_REASONING_TOKENS),
-            generator=generator if price == FREE else model,
-            writer=model if isinstance(generator, Writer) else None,
-            reader=models.reader,
-            circuit=circuit,
-            turn_budget=budget,
-        )
-
-
-def _choose_generator(models: Models, level: BudgetLevel) -> tuple[AnswerGenerator, CircuitBreaker, Price]:
-    """Return the generator for a level of the budget, with its circuit breaker and price."""
-    if level == "free" and models.prices.generator != FREE:
-        return Extractive(), CircuitBreaker("generator"), FREE
-    if level == "economy" and models.economy:
-        return models.economy, models.economy_circuit, models.prices.economy
-    return models.generator, models.circuits["generator"], models.prices.generator
-
-
-@dataclass(frozen=True, slots=True)
 class Resources:
     """What every question of this process shares.
 
     Attributes:
+        meter: None if no model can fail or cost anything.
         threads: the kept conversations; None if none are kept.
         listeners: are called with each answer, in this order.
     """
@@ -195,45 +193,65 @@ class Resources:
     settings: Settings
     index: SiteIndex
     models: Models
-    budget: DailyBudget
+    meter: Meter | None
     signer: Signer
     threads: KeptConversations | None
     listeners: tuple[Listener, ...]
 
     @classmethod
-    def open(cls, settings: Settings) -> Resources:
-        """Return what these settings describe. Cheap: the index opens at the first question.
+    def open(cls, settings: Settings, store: Store | None = None, models: Models | None = None) -> Resources:
+        """Return what these settings describe, but for a part that is given. The index opens at the first question.
 
         Raises:
             ConfigurationError: a name is unknown, or a chosen provider's key or package is missing.
         """
-        return cls.from_parts(settings, open_store(settings), Models.open(settings))
-
-    @classmethod
-    def from_parts(cls, settings: Settings, store: Store, models: Models) -> Resources:
-        """Return these models over this store, with what else the settings name."""
+        store, models = store or open_store(settings), models or Models.open(settings)
         threads = _open_threads(settings)
         ours = *load_listeners(settings, EXTENSIONS), *([threads.keep] if threads else [])
         return cls(
             settings,
             SiteIndex(store, settings, models.check_index),
             models,
-            DailyBudget.from_settings(settings),
+            _open_meter(settings, models),
             Signer.from_settings(settings),
             threads,
             # Others come last: they may be slow, and what is kept must be stored before the turn ends.
             (*ours, *load_listeners(settings, foreign())),
         )
 
+    @contextmanager
+    def reserving(self, question: str | None = None, *, drafts: bool = False, votes: bool = False) -> Iterator[Models]:
+        """Give the models that a turn may use, after reserving the most that it usually costs; then settle its cost.
+
+        Args:
+            question: what is searched for; None without a search.
+            drafts: whether the turn writes an answer.
+            votes: whether it asks for second votes.
+        """
+        if self.meter:
+            with self.meter.reserving(self.models, question, drafts=drafts, votes=votes) as models:
+                yield models
+            return
+        try:
+            yield self.models
+        finally:
+            metrics.measure(CostUsd=0.0, InputTokens=0, OutputTokens=0)
+
+    @property
+    def unlimited_models(self) -> Models:
+        """The models for a turn of the owner's, whatever it costs."""
+        return self.meter.without_limit(self.models) if self.meter else self.models
+
     @property
     def key_refused(self) -> bool:
         """Whether a model or the store does not know our key: another may have taken its place."""
-        return self.index.key_refused or any(circuit.key_refused for circuit in self.models.circuits.values())
+        return self.index.key_refused or (self.meter is not None and self.meter.key_refused)
 
     def inherit_from(self, before: Resources) -> Resources:
         """Return these resources with what new keys don't change: the budget, and a signing key that was made up."""
         signed = self.settings.signing_key or before.settings.signing_key
-        return replace(self, budget=before.budget, signer=self.signer if signed else before.signer)
+        meter = self.meter.inherit_from(before.meter) if self.meter and before.meter else self.meter
+        return replace(self, meter=meter, signer=self.signer if signed else before.signer)
 
     def status(self, *, has_tools: bool) -> ServiceStatus:
         """Return the state of indexes, models and budget. A broken index is reported, not raised.
@@ -245,16 +263,15 @@ class Resources:
         heads, is_index_sound, embedder = list[Head](), False, settings.embedder
         with suppress(ChapterVerseError):
             heads = index.live_heads()
-            cards = [models.card(head) for head in heads]
-            embedder = cards[0].name if cards else embedder
-            fits = all(head.embedder.fingerprint == card.fingerprint for head, card in zip(heads, cards, strict=True))
-            is_index_sound = bool(heads) and fits and index.intact(heads)
+            embedder = models.card(heads[0]).name if heads else embedder
+            for head in heads:
+                models.check_index(head)
+            is_index_sound = bool(heads) and index.intact(heads)
         conditions = {
             "index": not is_index_sound,
-            **{part: circuit.is_open for part, circuit in models.circuits.items()},
-            "budget": self.budget.level != "full",
+            **(self.meter.conditions if self.meter else {}),
             # A model that calls none leaves the site's tools unused.
-            "tools": has_tools and not isinstance(models.generator, Writer),
+            "tools": has_tools and not models.writer,
             "records": threads is not None and not threads.works,
             # A question was not read, because others took its time.
             "reading_model": models.reader is not None and models.reader.queue.is_late,

@@ -2,67 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
 from typing import Any
 
 from chapterverse.model import utc_now
 from chapterverse_api import phrases
-from chapterverse_api.answer.drafting import ShownDraft
-from chapterverse_api.answer.segments import make_delta, make_segment
 from chapterverse_api.answer.turn import Turn
-from chapterverse_api.check.results import VerifiedDraft
-from chapterverse_api.contract import AnswerStatus, ChatResponse, Delta, PartialReason, Segment, SourceChunk
+from chapterverse_api.contract import AnswerStatus, ChatResponse, PartialReason, Segment, SourceChunk
 from chapterverse_api.conversation.transcript import signed_question
+from chapterverse_api.draft.draft import ShownDraft, make_segment
 from chapterverse_api.search.suggestions import suggest
 
-_REASONING_NOTICE = (
-    "The model's reasoning was shown with the answer: switch it off, or let the model's server mark where it begins."
-)
 
-
-def respond(draft: ShownDraft, turn: Turn) -> Generator[Delta, None, ChatResponse]:
-    """Return the response with the shown segments, or a refusal if there are none. Yield what is added to them."""
-    sources, segments = turn.sources, draft.segments
-    turn.verified = segments.verified
-    notice = _REASONING_NOTICE if segments.restarted else None
-    degraded = turn.explain_degradation(draft.failure, notice)
-    turn.log("response_generated", generator=draft.generator, dropped_citations=turn.verified.dropped)
-    if not segments.shown_spans:
-        return make_refusal(turn, degraded)
-    not_in_docs = draft.not_in_docs
-    if not_in_docs or segments.draft_reader.is_cut:
-        refusal = phrases.refusal(sources.language, limited=bool(turn.query.filters))
-        cut = phrases.for_language(sources.language).cut
-        yield from map(make_delta, segments.add(refusal if not_in_docs else cut))
-    return make_answer(turn, segments.verified, degraded, quoted=draft.quoted, not_in_docs=not_in_docs)
+def respond(draft: ShownDraft, turn: Turn) -> ChatResponse:
+    """Return the response with the segments that were shown, or a refusal if there are none."""
+    turn.draft, degraded = draft, turn.explain_degradation(draft.failure)
+    turn.log("response_generated", generator=draft.generator, dropped_citations=draft.dropped)
+    return make_answer(turn, draft, degraded) if draft.spans else make_refusal(turn, degraded)
 
 
 def make_answer(
     turn: Turn,
-    verified: VerifiedDraft,
+    draft: ShownDraft,
     degraded: str | None,
     *,
-    quoted: bool = False,
-    not_in_docs: bool = False,
     data: dict[str, Any] | None = None,
     data_citations: dict[str, Any] | None = None,
 ) -> ChatResponse:
     """Return the response that the shown segments make.
 
     Args:
-        quoted: whether they are quotes, without a model's words.
-        not_in_docs: whether the docs hold no answer after all.
         data: the values that fill the schema of the request.
         data_citations: the data with the ids of sources as values.
     """
-    sources = turn.sources
-    cited = tuple(dict.fromkeys(i for span in verified.spans for i in span.citations))
+    sources, cited, quoted = turn.sources, draft.citations, draft.quoted
     urls = {source.id: source.url for source in sources.shown}
-    reason: PartialReason | None = "language" if sources.other_language else verified.partial_reason
+    reason: PartialReason | None = "language" if sources.other_language else draft.partial_reason
     # A model has judged the weak passages that it answers from; quotes have not.
-    reason = None if not_in_docs else "may_help" if quoted and sources.request.may_help else reason
+    reason = None if draft.not_in_docs else "may_help" if quoted and sources.request.may_help else reason
     status: AnswerStatus = "partial" if reason else "answered"
-    status = "not_in_docs" if not_in_docs else "degraded" if degraded else status
+    status = "not_in_docs" if draft.not_in_docs else "degraded" if degraded else status
     # The search says how likely quotes answer, the check how likely the sources say a model's words.
     confidence = sources.retrieval.confidence if sources.retrieval and quoted else None
 
@@ -73,11 +51,11 @@ def make_answer(
     names_places = sources.mode == "selected_text" or status in ("partial", "not_in_docs")
     return _make_response(
         turn,
-        list(map(make_segment, verified.spans)),
+        list(map(make_segment, draft.spans)),
         source_chunks=sorted(sources.shown, key=place),
         status=status,
         partial_reason=reason,
-        grounding_confidence=round(verified.confidence if confidence is None else confidence, 4),
+        grounding_confidence=round(draft.confidence if confidence is None else confidence, 4),
         sources_cited=list(dict.fromkeys(url for i in cited if (url := urls[i]))),
         nearest=list(sources.found.nearest) if names_places else [],
         degraded_reason=degraded,

@@ -12,20 +12,18 @@ from typing import get_args
 from uuid import uuid4
 
 from chapterverse.calibration import read_weights
-from chapterverse.errors import IndexFault, ProviderError
+from chapterverse.errors import BudgetSpent, IndexFault, ProviderError
 from chapterverse.store import Snapshot
-from chapterverse.text.plain import plain
+from chapterverse.text.markdown import plain
 from chapterverse_api import rejections
 from chapterverse_api.answer.event import AnswerGiven
-from chapterverse_api.answer.resources import Resources, TurnModels
-from chapterverse_api.budget.daily_budget import BudgetSpent, TurnBudget
-from chapterverse_api.check.results import VerifiedDraft
+from chapterverse_api.answer.resources import Models, Resources
 from chapterverse_api.contract import ChatQuery, ChatResponse, Events, Mode, SourceChunk, ToolUse
 from chapterverse_api.conversation.transcript import Conversation
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.draft.draft import ShownDraft
 from chapterverse_api.draft.extractive import Extractive
-from chapterverse_api.draft.prompts import estimate_tokens
-from chapterverse_api.draft.requests import GenerationRequest, TurnTools
+from chapterverse_api.draft.requests import GenerationRequest, TurnTools, estimate_tokens
 from chapterverse_api.observability import log
 from chapterverse_api.observability.query_state import QueryProgress
 from chapterverse_api.search.passages import FoundSources, Omission
@@ -124,13 +122,12 @@ class Turn:
     Attributes:
         origins: addresses that the reader's page may be of, besides the site's own.
         tools: the tools of the site's owner that the model may call before it answers.
-        models: the models that its level of the budget allows.
+        models: those that its level of the budget allows.
         conversation: the messages before, as far as signatures or stored turns prove them.
-        thread_id: the conversation; None if the query names none and none are stored.
-        progress: the question's states.
+        progress: the question's states, its id and time, and the conversation that it is of.
         stages: seconds that each part took.
         sources: those of the documentation, and then also what tools found.
-        verified: the draft that was shown; None if no sentence was checked, as in a refusal for want of evidence.
+        draft: what was shown; None if nothing was drafted, as in a refusal for want of evidence.
     """
 
     query: ChatQuery
@@ -138,15 +135,12 @@ class Turn:
     deadline: Deadline
     origins: Collection[str]
     tools: TurnTools | None
-    models: TurnModels
+    models: Models
     conversation: Conversation
-    thread_id: str | None
     progress: QueryProgress
-    id: str
-    started: float
     stages: dict[str, float] = field(default_factory=dict)
     sources: Sources = field(init=False)
-    verified: VerifiedDraft | None = None
+    draft: ShownDraft | None = None
 
     @classmethod
     def open(
@@ -156,30 +150,33 @@ class Turn:
         *,
         deadline: Deadline | None = None,
         origins: Collection[str] = (),
-        turn_budget: TurnBudget | None = None,
+        models: Models | None = None,
         tools: TurnTools | None = None,
     ) -> Turn:
         """Begin the turn of a question: start its time, and read a stored conversation from the database.
 
         Args:
             deadline: `deadline.TOTAL_SECONDS` from now if omitted.
-            turn_budget: the most that the models may cost; no limit if omitted.
+            models: those that it may use (see `Resources.reserving`); all without a limit if omitted.
         """
-        started, turn_id = time.perf_counter(), uuid4().hex
+        turn_id, threads = uuid4().hex, resources.threads
         # It suffices to continue a thread or to delete it, so nobody can guess it.
-        thread_id = query.thread_id or (secrets.token_hex(16) if resources.threads else None)
+        thread_id = query.thread_id or (secrets.token_hex(16) if threads else None)
+        # Made first: its time begins now.
+        progress = QueryProgress(turn_id, turn_id, thread_id)
+        if threads and query.thread_id:
+            conversation = threads.continue_conversation(query.thread_id, query, resources.signer)
+        else:
+            conversation = Conversation.from_query(query, resources.signer)
         return cls(
             query=query,
             resources=resources,
             deadline=deadline or Deadline(),
             origins=origins,
             tools=tools,
-            models=TurnModels.for_budget(resources.models, turn_budget),
-            conversation=_read_conversation(query, resources),
-            thread_id=thread_id,
-            progress=QueryProgress(turn_id, turn_id, thread_id, started=started),
-            id=turn_id,
-            started=started,
+            models=models or resources.unlimited_models,
+            conversation=conversation,
+            progress=progress,
         )
 
     def snapshot(self) -> Snapshot:
@@ -281,8 +278,18 @@ class Turn:
         )
 
     @property
+    def id(self) -> str:
+        return self.progress.id
+
+    @property
+    def thread_id(self) -> str | None:
+        """The conversation; None if the query names none and none are kept."""
+        return self.progress.thread_id
+
+    @property
     def seconds(self) -> float:
-        return round(time.perf_counter() - self.started, 6)
+        """Seconds since the turn began."""
+        return self.progress.seconds
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -323,7 +330,7 @@ class Turn:
             remembered: whether turns of this kind are kept: plans are not, so they lose nothing without a database.
         """
         sources, threads = self.sources, self.resources.threads
-        reasons = [*failures, sources.tool_failure, self.models.turn_budget.reason]
+        reasons = [*failures, sources.tool_failure, self.models.spending.reason]
         reasons.append(sources.retrieval.degraded if sources.retrieval else None)
         reasons.append(threads.degraded if threads and remembered else None)
         # A selection needs no index.
@@ -355,7 +362,7 @@ class Turn:
             thread_id=self.thread_id,
             seconds=seconds,
             stages=self.stages,
-            is_degraded=response.degraded_reason is not None or models.turn_budget.level != "full",
+            is_degraded=response.degraded_reason is not None or models.spending.level != "full",
             entry_id=winner.entry_id if winner else None,
             writer=models.writer,
             seconds_left=max(0.0, TURN_SECONDS - self.seconds),
@@ -379,14 +386,7 @@ class Turn:
 
     def complete(self, status: str, cited: int, sections: list[str] | None = None) -> None:
         """Note that the turn is over; log its status, the sections cited or else nearest, and what its models cost."""
-        budget = self.models.turn_budget
+        spending = self.models.spending
         self.progress.enter("completed")
-        figures = {"level": budget.level, "cost_usd": budget.usd}
+        figures = {"level": spending.level, "cost_usd": spending.usd}
         self.log("response_sent", status=status, cited=cited, sections=sections or [], **figures)
-
-
-def _read_conversation(query: ChatQuery, resources: Resources) -> Conversation:
-    """Return the messages that a query sends, with what is kept of its thread."""
-    if resources.threads and query.thread_id:
-        return resources.threads.continue_conversation(query.thread_id, query, resources.signer)
-    return Conversation.from_query(query, resources.signer)

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from chapterverse.extensions import load_part
 from chapterverse.text import lexical
 from chapterverse.text.json_text import load_json
-from chapterverse.text.shortening import cut_to_words
+from chapterverse.text.tokens import cut_to_words
 from chapterverse_api.contract import QUESTION_MARKS
 from chapterverse_api.conversation.transcript import Conversation
 from chapterverse_api.deadline import Deadline

@@ -28,8 +28,7 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message, Signature
-from chapterverse_api.draft.prompts import recent_messages
-from chapterverse_api.draft.requests import ChatMessage
+from chapterverse_api.draft.requests import ChatMessage, recent_messages
 from chapterverse_api.request_limits import MAX_MESSAGE_CHARS
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
 """Generators draft answers from passages. A setting chooses one by name.
 
-A generator proposes and `check` decides: no generator is trusted to cite.
+What quotes cites by construction. What a model writes is not trusted to cite: the room `check` decides.
 """

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Generator
-from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from chapterverse.errors import AnswerWithheld, ProviderError
-from chapterverse_api.draft.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall
+from chapterverse_api.contract import Delta, Segment
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.draft.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall, Usage
 
 #: What a quote leaves out between two blocks, or before its first sentence or line; begins each line that states it.
 OMISSION = "…"
 
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+#: Sentences of one answer that a checker is asked about, and bytes of such a request: longer ones are not asked.
+MAX_VOTES, MAX_VOTE_BYTES = 6, 12_000
 
 Check: TypeAlias = Literal["confirmed", "unconfirmed", "none"]
 
@@ -40,6 +41,53 @@ class Span:
 
 
 Draft = tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownDraft:
+    """A draft, as far as the reader has it, with the citations that hold.
+
+    Attributes:
+        generator: name of the one that wrote it.
+        failure: sentences about what did not work as configured; None if all did.
+        quoted: whether it consists of quotes, without a model's words.
+        not_in_docs: whether it ends with the statement that the sources hold no answer.
+        confidence: the probability, 0 to 1, that the sources say its claims; a quote says what its source says.
+        partial_reason: why it answers only in part; None if it doesn't.
+        dropped: how many citations of its generator do not hold.
+        checks: the results for its sentences; empty for quotes, which need no check.
+    """
+
+    spans: Draft
+    generator: str
+    failure: str | None = None
+    quoted: bool = False
+    not_in_docs: bool = False
+    confidence: float = 1.0
+    partial_reason: Literal["cut", "left_open", "unconfirmed"] | None = None
+    dropped: int = 0
+    checks: Sequence[SentenceCheck] = ()
+
+    @property
+    def citations(self) -> tuple[str, ...]:
+        """The ids of the sources that are cited, in order."""
+        return tuple(dict.fromkeys(i for span in self.spans for i in span.citations))
+
+
+class SentenceCheck(Protocol):
+    """The result of the check for one sentence."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as a trace prints it."""
+        ...
+
+
+def make_segment(span: Span) -> Segment:
+    return Segment(text=span.text, citations=list(span.citations), kind=span.kind, check=span.check, mark=span.mark)
+
+
+def make_delta(span: Span) -> Delta:
+    return Delta(**make_segment(span).model_dump())
 
 
 class AnswerGenerator(Protocol):
@@ -82,23 +130,43 @@ class Writer(Protocol):
         ...
 
 
-def strip_controls(text: str) -> str:
-    """Return a text without control characters other than line feeds and tabs."""
-    return _CONTROLS.sub("", text)
+@dataclass(frozen=True, slots=True)
+class CheckRequest:
+    """A sentence of an answer and its cited source.
 
-
-def silence_error(cut: bool) -> ProviderError:
-    """Return the error for a model that wrote nothing, perhaps because its limit ended its reasoning.
-
-    Without the limit it is this question that gets no answer: services withhold one also by an empty text.
+    Attributes:
+        document: headings and text of the cited sections.
+        claim: the sentence, without marks of sources.
+        question: the question that the answer is for, at most 1,000 characters; may be empty.
+        deadline: when the vote must be there.
+        usage: filled in by the checker, as far as its service reports it.
     """
-    if cut:
-        return ProviderError(
-            "The model spent its whole answer on thoughts: name a model that reasons less, or switch that off."
-        )
-    return AnswerWithheld("The model answered with nothing: ask in other words.")
+
+    document: str
+    claim: str
+    question: str
+    deadline: Deadline = field(default_factory=Deadline)
+    usage: Usage = field(default_factory=Usage, compare=False)
+
+    @property
+    def characters(self) -> int:
+        return len(self.document) + len(self.claim) + len(self.question)
 
 
-def damage_error() -> ProviderError:
-    """Return the error for a text that lost parts of characters, which a reader can ask for."""
-    return AnswerWithheld("The model answered with damaged characters: ask again.")
+class Checker(Protocol):
+    """A model that votes a second time on a claim which the words leave undecided. Safe to share between threads.
+
+    A vote can only take a citation away, so a page that persuades a checker gains nothing.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    def supports(self, request: CheckRequest) -> bool:
+        """Return whether the document supports the claim.
+
+        Raises:
+            ProviderError: the model could not be reached in time, refused, or answered with something that is no
+                verdict.
+        """
+        ...

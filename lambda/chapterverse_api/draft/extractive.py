@@ -15,10 +15,9 @@ from heapq import nlargest
 from math import exp
 from typing import TypeVar
 
-from chapterverse.text.plain import escape_markdown
+from chapterverse.text.markdown import escape_markdown
 from chapterverse_api import phrases
 from chapterverse_api.draft.draft import Span
-from chapterverse_api.draft.prompts import REFUSAL
 from chapterverse_api.draft.quoting.answer_scores import (
     ParsedSection,
     QuestionWords,
@@ -70,16 +69,14 @@ class Extractive:
         return cls()
 
     def generate(self, request: GenerationRequest) -> Generator[Span, None, None]:
-        """Yield framing and quotes in turn, or the word for a refusal.
+        """Yield framing and quotes in turn; nothing if there is nothing to quote.
 
         A quote cites its source, and all of it but its cut lines stands verbatim in that source's section.
         """
         order = [p.id for p in request.passages]
         quotes = _choose(request)
-        if not quotes:
-            # An empty section, or nothing but headings.
-            yield Span(REFUSAL)
-        elif request.may_help:
+        # None of an empty section, or of nothing but headings.
+        if quotes and request.may_help:
             yield Span(f"{phrases.for_language(request.language).may_help}\n\n", kind="framing")
         for i, quote in enumerate(sorted(quotes, key=lambda quote: order.index(quote.section.passage.id))):
             passage, gap = quote.section.passage, "\n\n" if i else ""

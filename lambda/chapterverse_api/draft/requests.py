@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.model import Persona
+from chapterverse.text.tokens import PROMPT_TOKEN_BYTES, utf8_length
 from chapterverse_api.deadline import Deadline
 
+#: Tokens of the earlier conversation in a prompt, of its summary and of recalled turns, as `estimate_tokens` counts.
+MAX_HISTORY_TOKENS, MAX_SUMMARY_TOKENS, MAX_RECALLED_TOKENS = 1200, 300, 500
+#: Messages of the history, the newest.
+MAX_PROMPT_MESSAGES = 5
 #: Low, so that an answer stays close to its sources and is nearly always the same. At 0 some models repeat themselves.
 TEMPERATURE = 0.1
 #: A service that counts more tokens is in error.
@@ -239,3 +244,20 @@ class TurnTools(Protocol):
             ClientDisconnected: the reader left.
         """
         ...
+
+
+def recent_messages(history: Iterable[ChatMessage]) -> tuple[ChatMessage, ...]:
+    """Return the newest messages that a prompt holds, oldest first and without a gap; the very newest at any length."""
+    recent: list[ChatMessage] = []
+    tokens_left = float(MAX_HISTORY_TOKENS)
+    for message in reversed([m for m in history if m.content.strip()][-MAX_PROMPT_MESSAGES:]):
+        tokens_left -= estimate_tokens(message.content)
+        if tokens_left < 0 and recent:
+            break
+        recent.append(message)
+    return tuple(recent[::-1])
+
+
+def estimate_tokens(text: str) -> float:
+    """Return about how many tokens a text is: each model counts by rules of its own."""
+    return utf8_length(text) / PROMPT_TOKEN_BYTES

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from threading import Lock, Thread
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from chapterverse.errors import (
     ChapterVerseError,
@@ -29,10 +29,10 @@ from chapterverse.errors import (
     IndexUnavailable,
     ProviderError,
 )
+from chapterverse.extensions import load_part
 from chapterverse.model import Head, Scope
 from chapterverse.store import CachingStore, GuardedStore, Snapshot, Store
 from chapterverse_api import rejections
-from chapterverse_api.circuit_breaker import CircuitBreaker
 
 #: Seconds until a damaged or mismatched generation is fetched again, because fetching costs money.
 _REFETCH_SECONDS = 120.0
@@ -71,7 +71,6 @@ class LiveIndex:
 
     Attributes:
         trouble: the error that keeps the store's generation from serving, else None.
-        circuit: whether the store may be read.
     """
 
     def __init__(
@@ -85,10 +84,12 @@ class LiveIndex:
         freezes: bool | None = None,
     ) -> None:
         self.trouble: Exception | None = None
-        failures = (IndexUnavailable, ProviderError)
-        self.circuit = CircuitBreaker("store", failures=failures, error_type=IndexUnavailable, clock=clock)
+        self._circuit: Any = None
         if isinstance(store, GuardedStore):
-            store.guard(self.circuit.calling)
+            failures = (IndexUnavailable, ProviderError)
+            open_circuit = load_part("circuit_breaker")
+            self._circuit = open_circuit("store", failures=failures, error_type=IndexUnavailable, clock=clock)
+            store.guard(self._circuit.calling)
         self._store = store
         self._check = check
         self._pinned = pinned
@@ -110,6 +111,11 @@ class LiveIndex:
     def key_refused(self) -> bool:
         """Whether the store rejects our key, which may have been replaced."""
         return isinstance(self.trouble, ConfigurationError)
+
+    @property
+    def is_skipped(self) -> bool:
+        """Whether the store is remote and has failed too often to be read."""
+        return bool(self._circuit and self._circuit.is_open)
 
     @property
     def latest(self) -> Snapshot | None:
@@ -194,8 +200,8 @@ class LiveIndex:
     def _opening_once(self) -> Iterator[None]:
         """Serialize openings. Callers that waited while the store failed get its error instead of trying again."""
         before = self._outage
-        if not self._opening.acquire(blocking=not self.circuit.is_open):
-            raise self.circuit.open_error
+        if not self._opening.acquire(blocking=not self.is_skipped):
+            raise self._circuit.open_error
         try:
             if self._outage and self._outage is not before:
                 raise self._outage.with_traceback(None)
@@ -293,7 +299,7 @@ class LiveIndex:
             overdue = self._fetching and self._clock() - self._last_check >= _OVERDUE_SECONDS
             moment = _FIRST_CHECK_SECONDS if self._heads is None else _MOMENT_SECONDS
             refreshing.join(_MAX_WAIT_SECONDS if overdue else moment)
-        elif self._heads is None or self.circuit.is_open:
+        elif self._heads is None or self.is_skipped:
             refreshing.join(_MOMENT_SECONDS)
 
     def _refresh(self) -> None:

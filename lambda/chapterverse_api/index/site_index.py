@@ -59,7 +59,7 @@ class SiteIndex:
     def intact(self, heads: Sequence[Head]) -> bool:
         """Whether the store holds these generations undamaged, and they are what serves."""
         with contextlib.suppress(ChapterVerseError):
-            return self._live.intact(heads) and self._live.trouble is None and not self._live.circuit.is_open
+            return self._live.intact(heads) and self._live.trouble is None and not self._live.is_skipped
         return False
 
     def snapshot(self, version: str | None = None, page_url: str | None = None) -> Snapshot:

@@ -66,17 +66,6 @@ def measure_turn(
     measure(Questions=1, NotInDocs=int(not_in_docs), Degraded=int(degraded), **milliseconds)
 
 
-def measure_cost(usd: float, input_tokens: int, output_tokens: int, budget_share: float | None) -> None:
-    """Add the models' cost to the request's line, also for an unfinished answer.
-
-    Args:
-        budget_share: the used share of the day's budget, in percent; None without a budget.
-    """
-    measure(CostUsd=usd, InputTokens=input_tokens, OutputTokens=output_tokens)
-    if budget_share is not None:
-        measure(BudgetShare=round(budget_share, 2))
-
-
 def measure_status(status: int) -> None:
     """Count an error or a rejection by the status of a response."""
     measure(Errors=int(status >= 500), Rejections=int(400 <= status < 500))

@@ -16,9 +16,8 @@ from chapterverse.calibration import WeightedQuestion
 from chapterverse.extensions import load_part
 from chapterverse.model import CHUNK_TOKENS, FAQ, Chunk, Persona
 from chapterverse.store import Snapshot
-from chapterverse.text.plain import plain
-from chapterverse.text.shortening import cut_to_words
-from chapterverse.text.utf8 import PROSE_TOKEN_BYTES, utf8_length
+from chapterverse.text.markdown import plain
+from chapterverse.text.tokens import PROSE_TOKEN_BYTES, cut_to_words, utf8_length
 from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs, SourceChunk
 from chapterverse_api.draft.requests import Passage, Subsection
 from chapterverse_api.search.lookups import LookupResult

@@ -16,9 +16,9 @@ from dataclasses import replace
 
 from chapterverse.calibration import logistic
 from chapterverse.errors import ProviderError
-from chapterverse.reading.model import Reading, ReadingModel
+from chapterverse.reading import Reading, ReadingModel
 from chapterverse.text import lexical
-from chapterverse.text.plain import plain
+from chapterverse.text.markdown import plain
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.quoting.blocks import read_blocks
 from chapterverse_api.draft.requests import PassageReading

@@ -84,7 +84,7 @@ def _retrieved_chunk(candidate: Candidate, score: float, index: SiteIndex, head:
 
 def _tables(chunk: Chunk) -> list[ChunkTable]:
     # A chat doesn't need it.
-    from chapterverse.text.tables import tables
+    from chapterverse.text.markdown import tables
 
     captions = dict(chunk.captions)
     return [

@@ -26,9 +26,8 @@ from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from chapterverse.calibration import Calibration, WeightedQuestion, logistic, match_word
-from chapterverse.errors import ProviderError
+from chapterverse.errors import BudgetSpent, ProviderError
 from chapterverse.text.json_text import load_json
-from chapterverse_api.budget.daily_budget import BudgetSpent
 from chapterverse_api.conversation.detection import ContextualQuery
 from chapterverse_api.search.ranking import Candidate, once_a_text
 

@@ -25,7 +25,7 @@ from chapterverse.model import MEMORY, PAGE, Chunk
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
-from chapterverse.text.shortening import cut_to_bytes
+from chapterverse.text.tokens import cut_to_bytes
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.conversation.detection import ContextualQuery, FollowUpVerdict
 from chapterverse_api.deadline import Deadline
@@ -39,7 +39,7 @@ from chapterverse_api.search.rerankers import Reranker
 from chapterverse_api.search.results import Retrieval, answer_features, answerability, matched_share, merge_retrievals
 
 if TYPE_CHECKING:
-    from chapterverse.reading.model import ReadingModel
+    from chapterverse.reading import ReadingModel
 
 LEXICAL_ALGORITHM = "bm25-code-aware + structure"
 HYBRID_ALGORITHM = "bm25-code-aware + dense, min-max linear + structure"

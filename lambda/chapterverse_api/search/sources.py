@@ -10,13 +10,12 @@ from urllib.parse import urldefrag
 
 from chapterverse.calibration import WeightedQuestion, count_terms, read_question
 from chapterverse.errors import ChapterVerseError, IndexFault
-from chapterverse.extensions import every_extension, load
+from chapterverse.extensions import foreign, load, load_part
 from chapterverse.manifests import EXTENSIONS, Extension
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
-from chapterverse.text.plain import plain
+from chapterverse.text.markdown import plain
 from chapterverse_api import phrases
-from chapterverse_api.check.links.address_filter import AddressFilter
 from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs
 from chapterverse_api.conversation.detection import (
     FollowUpVerdict,
@@ -143,7 +142,7 @@ def _look_up(query: ChatQuery, snapshot: Snapshot, resources: SearchResources, *
 
 def _list_lookups(snapshot: Snapshot, resources: SearchResources) -> Iterator[tuple[Extension, str]]:
     """Yield the places of the lookups that are on."""
-    for extension in every_extension():
+    for extension in (*EXTENSIONS, *foreign()):
         for kind, place in extension.lookups.items():
             if not kind or resources.index.uses(kind, snapshot):
                 yield extension, place
@@ -198,7 +197,7 @@ def _read_selection(query: ChatQuery, snapshot: Snapshot | None, resources: Sear
     language = query.language or (place.language if place else snapshot.head.main_language if snapshot else "en")
     chapter = place.nearest.chapter if place else phrases.for_language(language).selection
     # An attacker may have a reader send a text, so that an address in it is shown under this site's name.
-    text = AddressFilter((), place.texts if place else ()).without_foreign(selection)
+    text: str = load_part("without_foreign")(selection, place.texts if place else ())
     terms = lexical.terms_of(lexical.words(f"{chapter}\n{text}", language))
     passage = Passage("1", (chapter,), text, text, terms, url=place.url if place else None)
     return FoundSources(

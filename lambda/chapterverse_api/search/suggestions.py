@@ -29,7 +29,7 @@ from chapterverse.filters import In
 from chapterverse.model import MEMORY, Chunk
 from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
-from chapterverse.text.plain import plain
+from chapterverse.text.markdown import plain
 from chapterverse_api import phrases
 from chapterverse_api.conversation.detection import detect_follow_up
 from chapterverse_api.conversation.transcript import REPORTED, Conversation

@@ -1,4 +1,4 @@
-"""Commands `index` and `status`: update an index from its site, and show the state of its files."""
+"""The command `index`: updates an index from its site."""
 
 from __future__ import annotations
 
@@ -13,23 +13,19 @@ import typer
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import LOG, note, progress_bar, warn
 from chapterverse.cli.parameters import argument, option, print_json, project_options, settings_from, switch
-from chapterverse.errors import IndexCorrupt, IndexMissing, InputError
+from chapterverse.errors import IndexCorrupt, InputError
 from chapterverse.extensions import load_part
-from chapterverse.indexing import publish_policy, sync
-from chapterverse.indexing import status as states
-from chapterverse.indexing.documents import Documents, find_documents
-from chapterverse.indexing.known_address import read_known_site
-from chapterverse.indexing.plugins.index_run import index_site
+from chapterverse.indexing import index_run, sync
+from chapterverse.indexing.additions import Documents, find_documents
+from chapterverse.indexing.index_run import Site, index_site, read_known_site
 from chapterverse.indexing.report import Report
-from chapterverse.ledger import open_ledger
-from chapterverse.model import FAQ, Head, Scope, slug
+from chapterverse.model import Head, Scope, slug
 from chapterverse.readers.built_site import read_site
-from chapterverse.readers.site_generator import SiteGenerator
 from chapterverse.readers.site_pages import SitePages
-from chapterverse.readers.urls import clean_base, is_web_address
+from chapterverse.readers.urls import SiteGenerator, clean_base, is_web_address
 from chapterverse.settings import Settings
 from chapterverse.site import starters
-from chapterverse.store import only_head, open_store
+from chapterverse.store import open_store
 
 PersonaOption = Annotated[
     str | None, typer.Option(help="File that tells the chat how to speak; default persona.md.", metavar="FILE")
@@ -78,13 +74,13 @@ def index(
         also=load_part("also_entries")(also, Path()) if also else None,
     )
     if not dry_run:
-        publish_policy.require_permission(settings)
+        index_run.require_permission(settings)
     if is_web_address(path) or Path(path).is_file():
         if source or exclude or include or persona or knowledge or also:
             raise InputError("One file or address takes no option of a folder, such as --source or --exclude.")
         result = load_part("single_source")(path, settings, sync.preview if dry_run else sync.index)
     else:
-        reading, documents = _read(Path(path), slugs if source else None, settings, include, exclude)
+        reading, documents = read_folder(Path(path), slugs if source else None, settings, include, exclude)
         result = _index_site(reading, documents, settings, dry_run=dry_run)
         if not dry_run and (file := Path(path, starters.PATH)).is_file():
             starters.write(file, settings.override(publish=True), reading.base_url, warn)
@@ -95,7 +91,7 @@ def index(
         print_json({**result.to_json(), "plan": result.diff_json()} if dry_run else result.to_json())
 
 
-def _read(
+def read_folder(
     folder: Path,
     slugs: SiteGenerator | None,
     settings: Settings,
@@ -112,85 +108,14 @@ def _read(
 
 def _index_site(reading: SitePages, documents: Documents, settings: Settings, *, dry_run: bool) -> Report:
     scope, other_sites = site_scope(settings, reading)
-    result = index_site(
-        reading,
-        settings.override(site=scope.site),
-        project_options().chunk_tokens,
-        documents,
-        LOG,
-        dry_run=dry_run,
-        workers=min(4, os.cpu_count() or 1),
-        bar=progress_bar,
-    )
+    site = Site(reading, documents, settings.override(site=scope.site), project_options().chunk_tokens)
+    result = index_site(site, LOG, dry_run=dry_run, workers=min(4, os.cpu_count() or 1), bar=progress_bar)
     if other_sites:
         warn(
             f"the store holds {', '.join(sorted(other_sites))} too. If that is this site at another address, "
             "index it with --site; from now on every command needs --site."
         )
     return result
-
-
-def status(
-    path: Path | None = argument("Folder to compare with the index: a built site, or Markdown.", "PATH"),
-    source: SourceOption = False,
-    slugs: SlugsOption = SiteGenerator.MKDOCS,
-    base_url: str | None = option("Address of the site at PATH."),
-    exclude: parameters.Exclude = None,
-    include: parameters.Include = None,
-    persona: PersonaOption = None,
-    knowledge: KnowledgeOption = None,
-    ledger: parameters.Ledger = None,
-    as_json: parameters.Json = False,
-    **flags: Unpack[parameters.IndexFlags],
-) -> None:
-    """Show what is indexed.
-
-    With PATH, also show each file's state: Indexed, Stale, Unindexed or Removed; during a publication also Indexing or
-    Re-indexing. Use the options of your `index` run.
-    """
-    settings = settings_from(**flags, ledger=ledger, base_url=base_url, persona=persona, knowledge=knowledge)
-    index_store = open_store(settings)
-    try:
-        head = only_head(index_store.heads(), settings.site, settings.docs_version, place=settings.store)
-    except IndexMissing:
-        # The files of a folder have states before the first publication too.
-        if path is None:
-            raise
-        head = None
-    if path is None:
-        assert head is not None
-        scope, sources = head.scope, None
-    else:
-        is_source = source or _is_markdown(path)
-        # Markdown doesn't state its address, but the index does.
-        if is_source and not settings.base_url and head:
-            settings = settings.override(base_url=head.base_url)
-        reading, documents = _read(path, slugs if is_source else None, settings, include, exclude)
-        scope = head.scope if head else site_scope(settings, reading)[0]
-        sources = [*reading.sources, *documents.sources(reading.sources, reading.base_url)[0]]
-    report = states.derive(index_store, open_ledger(settings), scope, sources)
-    unmatched = None
-    if settings.records and head and FAQ in (snapshot := index_store.snapshot(scope)).values("type"):
-        unmatched = load_part("unmatched_entries")(settings, snapshot)
-    if as_json:
-        print_json(report.to_json() | ({} if unmatched is None else {"unmatched_faq": unmatched}))
-    else:
-        _print_states(report, unmatched)
-
-
-def _print_states(report: states.States, entries: list[str] | None) -> None:
-    typer.echo(report.summary)
-    for file in report.files:
-        typer.echo(f"{file.state:12} {file.chunk_count:5} chunks  {file.last_indexed_at:20}  {file.file_path}")
-    if entries:
-        typer.echo("FAQ entries that answered no question of the last 30 days:")
-    for name in entries or ():
-        typer.echo(f"  {name}")
-
-
-def _is_markdown(path: Path) -> bool:
-    """Whether a folder holds Markdown and no page of a built site."""
-    return path.is_dir() and not any(path.rglob("*.htm*")) and any(path.rglob("*.md*"))
 
 
 def site_scope(settings: Settings, reading: SitePages) -> tuple[Scope, set[str]]:

@@ -11,8 +11,7 @@ import typer
 
 from chapterverse.cli.messages import detail, warn
 from chapterverse.extensions import find_settings, load_part
-from chapterverse.indexing.plugins.options import Options
-from chapterverse.indexing.plugins.project_file import ProjectFile
+from chapterverse.indexing.options import Options, ProjectFile
 from chapterverse.settings import Settings, explain_unknown_variables
 from chapterverse.text.secrets_in_text import mask
 

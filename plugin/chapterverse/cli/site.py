@@ -13,7 +13,7 @@ from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.cli.parameters import argument, configure, option, print_json, project_options
 from chapterverse.errors import ConfigurationError, InputError
-from chapterverse.indexing.known_address import read_known_site
+from chapterverse.indexing.index_run import read_known_site
 from chapterverse.readers.site_pages import SitePages
 from chapterverse.settings import Settings
 from chapterverse.site import starters

@@ -18,11 +18,11 @@ from chapterverse.calibration import Calibration
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexLocked
 from chapterverse.indexing.diff import Diff, SourceSet
 from chapterverse.indexing.evidence_fit import fit_to_index
-from chapterverse.indexing.plan import Plan
+from chapterverse.indexing.plan import IndexPlan
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.target import Target, row_pipeline
 from chapterverse.indexing.vectors import UnfinishedVectors, Vectors
-from chapterverse.ledger import IMPORTED, UNREAD, LedgerRow
+from chapterverse.ledger import UNREAD, LedgerRow
 from chapterverse.model import (
     ENCODER,
     INDEX_TYPES,
@@ -40,7 +40,7 @@ from chapterverse.model import (
 from chapterverse.progress import WAITING, Progress
 from chapterverse.store import Publication, Snapshot
 from chapterverse.text import lexical
-from chapterverse.text.plain import plain
+from chapterverse.text.markdown import plain
 
 _WRITE_BATCH = 1000
 #: Seconds between two renewals.
@@ -58,7 +58,7 @@ def publish(source_set: SourceSet, target: Target, progress: Progress, *, damage
         # A head without a snapshot to continue from is damaged too.
         damaged = damaged or (publication.previous is None and target.head() is not None)
         progress = _renewing(publication, progress)
-        plan = Plan.of(source_set, target, publication.previous, progress)
+        plan = IndexPlan.of(source_set, target, publication.previous, progress)
         plan.embed(progress)
         head, lost = apply(plan.diff, plan.vectors, target, publication, progress, chunks=plan.total)
         _remember(plan, target, head)
@@ -89,7 +89,9 @@ def apply(
     Raises:
         IndexFault: the store holds another number of chunks than expected; nothing was published.
     """
-    live, before = publication.previous, _previous_head(publication, target)
+    live = publication.previous
+    # A damaged index still has its calibration in its head.
+    before = live.head if live else _live_head(target)
     measured = measured_fields(export_head, target.card) or measured_fields(before, target.card)
     if live is not None and diff.empty and target.matches(live.head) and has_values(live.head, measured):
         return live.head, []
@@ -118,7 +120,7 @@ def publishing(target: Target, progress: Progress) -> Iterator[Publication]:
     Raises:
         IndexLocked: another process is publishing, or published while this one waited.
     """
-    before, waited, reasons = _token(target), 0.0, dict[bool, str]()
+    before, waited, reasons = _live_head(target), 0.0, dict[bool, str]()
     with contextlib.ExitStack() as stack:
         while True:
             try:
@@ -133,7 +135,7 @@ def publishing(target: Target, progress: Progress) -> Iterator[Publication]:
             progress(reason, int(waited), int(target.store.lease_seconds))
             time.sleep(pause)
             waited += pause
-        if _token(target) != before:
+        if _live_head(target) != before:
             # The diff may be based on an older generation than the live one.
             raise IndexLocked(f"Another process published {target.scope} meanwhile: run it again.")
         stack.enter_context(_alive(publication))
@@ -153,15 +155,6 @@ def _renewing(publication: Publication, progress: Progress) -> Progress:
 def has_values(head: Head, values: Mapping[str, Any]) -> bool:
     """Whether a head has these field values."""
     return all(getattr(head, name) == value for name, value in values.items())
-
-
-def _previous_head(publication: Publication, target: Target) -> Head | None:
-    """Return the head that a publication follows. A damaged index still has its calibration in its head."""
-    if publication.previous is not None:
-        return publication.previous.head
-    with contextlib.suppress(IndexCorrupt):
-        return target.head()
-    return None
 
 
 def measured_fields(head: Head | None, card: EmbedderCard) -> dict[str, Any]:
@@ -222,7 +215,7 @@ def _point(chunk: Chunk, vectors: Vectors) -> Point:
     )
 
 
-def _remember(plan: Plan, target: Target, head: Head) -> None:
+def _remember(plan: IndexPlan, target: Target, head: Head) -> None:
     """Write the ledger rows of the files read, and remove those of files that the index no longer holds."""
     now = utc_now()
     sources = plan.source_set.sources
@@ -238,15 +231,12 @@ def _remember(plan: Plan, target: Target, head: Head) -> None:
         )
         for path in plan.files.touched
     ]
-    # An unreadable page is still in the index, so its row stays for the day the page is removed.
-    retained_paths = (path for path in plan.records.keys() - sources.keys() if plan.source_set.keep(path))
-    remaining = (*plan.failed, *retained_paths) if plan.live else ()
-    unread_rows = [plan.records[path] for path in remaining if path in plan.records]
-    # Another embedder starts with an empty index.
-    imported = [path for path, row in plan.records.items() if plan.live and row.content_hash == IMPORTED]
-    current_paths = {row.file_path for row in (*rows, *unread_rows)}.union(plan.files.unchanged, imported)
-    gone = target.ledger.records(target.scope).keys() - current_paths
-    target.ledger.save(target.scope, head.generation, (*rows, *unread_rows), sorted(gone), head.token)
+    # What was not read stays in the index, and its row for the day it is removed: an unreadable page, an imported
+    # document, what the run keeps without a source. Another embedder starts with an empty index.
+    kept = plan.records.keys() - {*plan.files.unchanged, *plan.files.removed, *plan.chunks} if plan.live else ()
+    rows += [plan.records[path] for path in sorted(kept)]
+    gone = target.ledger.records(target.scope).keys() - {row.file_path for row in rows}.union(plan.files.unchanged)
+    target.ledger.save(target.scope, head.generation, rows, sorted(gone), head.token)
     UnfinishedVectors(target.unfinished).forget(plan.vectors.new_hashes)
 
 
@@ -258,12 +248,11 @@ def _reason(scope: Scope, error: IndexLocked) -> str:
     return f"{WAITING} for another publisher of {scope}: until {until} UTC, if it was killed"
 
 
-def _token(target: Target) -> str:
-    """Return the live generation's token; "" if there is none or the head is damaged."""
+def _live_head(target: Target) -> Head | None:
+    """Return the live head; None if there is none or it is damaged."""
     with contextlib.suppress(IndexCorrupt):
-        head = target.head()
-        return head.token if head else ""
-    return ""
+        return target.head()
+    return None
 
 
 @contextlib.contextmanager
@@ -273,16 +262,12 @@ def _alive(publication: Publication) -> Iterator[None]:
 
     def beat() -> None:
         while not done.wait(_RENEWAL_SECONDS):
-            try:
+            # The next beat tries again. If the lease is lost, the next write raises.
+            with contextlib.suppress(ChapterVerseError):
                 publication.renew()
-            except IndexLocked:
-                # The lease is lost; the next write raises.
-                return
-            except ChapterVerseError:
-                # Retry at the next beat.
-                continue
 
-    pulse = threading.Thread(target=beat, name="chapterverse-pulse", daemon=True)
+    # A second Ctrl-C doesn't wait for a renewal.
+    pulse = threading.Thread(target=beat, daemon=True)
     pulse.start()
     try:
         yield

@@ -33,7 +33,7 @@ from chapterverse.model import (
     replace_unstorable,
 )
 from chapterverse.text import tokens
-from chapterverse.text.utf8 import PROSE_TOKEN_BYTES
+from chapterverse.text.tokens import PROSE_TOKEN_BYTES
 
 #: Most cl100k tokens of an embedded chunk. A path longer than a quarter of it is shortened in the middle.
 CAP = CHUNK_TOKENS
@@ -230,21 +230,18 @@ def _pack_blocks(blocks: Iterable[Block], room: ChunkSizes, depth: int = 0) -> I
             yield text
         elif len(group) > 1:
             yield from _pack_blocks(group, replace(room, target=room.target // 2), depth)
+        elif group[0].parts and depth < _MAX_DEPTH:
+            yield from _cut_container(group[0], room.cap, depth)
         else:
-            yield from _cut(group[0], room.cap, depth)
+            yield from _cut_leaf(group[0], room.cap)
 
 
 def _trim_block(block: Block) -> Block:
     """Return the block without surrounding blank lines and characters that stores reject."""
-    text = _trim(_replace_unstorable(block.text))
+    text = _trim(replace_unstorable(block.text))
     if text == block.text:
         return block
     return replace(block, text=text, head=replace_unstorable(block.head), tail=replace_unstorable(block.tail))
-
-
-def _replace_unstorable(text: str) -> str:
-    """Return `replace_unstorable(text)`, with a fast path for ASCII."""
-    return text if text.isascii() and "\x00" not in text else replace_unstorable(text)
 
 
 def _trim(text: str) -> str:
@@ -282,13 +279,6 @@ def _border(blocks: Sequence[Block], sizes: Sequence[int], target: int) -> int:
     """
     borders = [i for i, size in enumerate(accumulate(sizes), 1) if target * _FULL_ENOUGH <= size <= target]
     return min(borders, key=lambda i: hashlib.sha256(blocks[i].text.encode()).digest(), default=len(sizes))
-
-
-def _cut(block: Block, cap: int, depth: int) -> Iterator[str]:
-    """Yield pieces that fit of a block over the cap, in order."""
-    if block.parts and depth < _MAX_DEPTH:
-        return _cut_container(block, cap, depth)
-    return _cut_leaf(block, cap)
 
 
 def _cut_container(block: Block, cap: int, depth: int) -> Iterator[str]:

@@ -3,46 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from chapterverse.errors import InputError
+from chapterverse.indexing.additions import Keep, keep_none
 from chapterverse.indexing.target import row_pipeline
 from chapterverse.ledger import IMPORTED, LedgerRow
 from chapterverse.model import PAGE, Chunk, Source, replace_unstorable
 from chapterverse.page_kinds import explain_no_text
 
 _MAX_PATH_CHARS = 512
-
-#: Whether a file of the index stays of which no source is offered, by its path.
-Keep: TypeAlias = Callable[[str], bool]
-
-
-def keep_none(path: str) -> bool:  # noqa: ARG001 one signature for all
-    """Keep nothing: the index holds exactly the sources of the run."""
-    return False
-
-
-def keep_all(path: str) -> bool:  # noqa: ARG001
-    """Keep everything: the sources of the run are added."""
-    return True
-
-
-@dataclass(slots=True)
-class ExternalSources:
-    """The sources beyond the site, as the room of the option `also` finds them.
-
-    Attributes:
-        warnings: a sentence for each that could not be fetched or read.
-        left_out: the reason for each that was read and is not indexed.
-        keep: selects the files that stay in the index without a source: all of a host whose sitemap could not be read.
-    """
-
-    sources: list[Source] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    left_out: dict[str, str] = field(default_factory=dict)
-    keep: Keep = keep_none
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from chapterverse.calibration import (
 from chapterverse.model import PERSONA, SparseVector
 from chapterverse.store import Snapshot
 from chapterverse.text.lexical import WordTerms, words
-from chapterverse.text.plain import plain
+from chapterverse.text.markdown import plain
 
 #: Chunks that questions are made from: the first by id, which is a random sample because ids are uniform.
 _MAX_SAMPLE_CHUNKS = 160

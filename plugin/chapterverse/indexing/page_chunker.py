@@ -43,11 +43,8 @@ class PageChunker:
             raise UnreadablePage(f"{source.file_path}: its front matter holds a character that is no text: remove it.")
         return chunk(page, self.scope, self.fingerprint, sizes or self.sizes, source.type)
 
-    def chunk_each(self, sources: Sequence[Source]) -> list[ChunksOrError]:
-        """Return each page's chunks or error message. Raises `InputError` for an unreadable persona."""
-        return [self._chunk_or_error(source) for source in sources]
-
-    def _chunk_or_error(self, source: Source) -> ChunksOrError:
+    def try_to_chunk(self, source: Source) -> ChunksOrError:
+        """Return a page's chunks or error message. Raises `InputError` for an unreadable persona."""
         try:
             return self.chunk(source)
         except InputError as error:
@@ -79,8 +76,7 @@ def _chunk_each(sources: Sequence[Source], chunker: PageChunker, workers: int) -
         except BrokenExecutor:
             # A worker was killed, for example for lack of memory: this process reads the rest.
             pass
-    for source in sources[done:]:
-        yield from chunker.chunk_each([source])
+    yield from map(chunker.try_to_chunk, sources[done:])
 
 
 def _chunk_in_processes(sources: Sequence[Source], chunker: PageChunker, workers: int) -> Iterator[ChunksOrError]:
@@ -92,8 +88,7 @@ def _chunk_in_processes(sources: Sequence[Source], chunker: PageChunker, workers
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, context, _ignore_interrupts)
     try:
-        for batch in pool.map(chunker.chunk_each, [sources[at : at + _BATCH] for at in range(0, len(sources), _BATCH)]):
-            yield from batch
+        yield from pool.map(chunker.try_to_chunk, sources, chunksize=_BATCH)
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from chapterverse.errors import IndexFault, InputError
 from chapterverse.extensions import load_part
+from chapterverse.indexing.additions import Enrichment
 from chapterverse.indexing.diff import Diff, FileDiff, SourceSet, compare_files, compute_diff
-from chapterverse.indexing.enrichment import Enrichment
 from chapterverse.indexing.page_chunker import PageChunker, chunk_all
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.target import Target
@@ -27,7 +27,7 @@ _MIN_CUT_CHARS = 64
 
 
 @dataclass(slots=True)
-class Plan:
+class IndexPlan:
     """The changes of one run. `chunks` and `diff` change again when the model rejects a text as too long.
 
     Attributes:
@@ -54,7 +54,7 @@ class Plan:
     @classmethod
     def of(
         cls, source_set: SourceSet, target: Target, live: Snapshot | None, progress: Progress, *, dry_run: bool = False
-    ) -> Plan:
+    ) -> IndexPlan:
         """Read and cut the files that changed, and compare them with the live snapshot.
 
         Raises:
@@ -63,7 +63,10 @@ class Plan:
         """
         records = _records(target, live)
         files = compare_files(source_set.sources, records, target.pipeline, source_set.keep)
-        chunks, failed = _chunk_files(source_set, files.touched, target, progress)
+        touched = [source_set.sources[path] for path in files.touched]
+        outcomes = dict(chunk_all(touched, _chunker(target), target.workers, progress))
+        failed = {path: outcome for path, outcome in outcomes.items() if isinstance(outcome, str)}
+        chunks = {path: outcome for path, outcome in outcomes.items() if not isinstance(outcome, str)}
         files = files.without(failed)
         if not (chunks.keys() | files.unchanged) - source_set.document_paths:
             raise InputError(f"No page could be read, so the index stays as it is: {next(iter(failed.values()))}")
@@ -71,8 +74,10 @@ class Plan:
             live = None
         stored = [p.chunk for p in live.points(files.touched + files.removed)] if live else []
         enrichment = _enrich(chunks, stored, live, files, target, progress, dry_run=dry_run)
-        chunks, vectors = dict(enrichment.chunks), Vectors(UnfinishedVectors(target.unfinished))
-        plan = cls(target, source_set, live, records, files, failed, chunks, stored, vectors, enrichment)
+        vectors = Vectors(UnfinishedVectors(target.unfinished))
+        plan = cls(
+            target, source_set, live, records, files, failed, dict(enrichment.chunks), stored, vectors, enrichment
+        )
         plan.compute_diff()
         return plan
 
@@ -132,16 +137,15 @@ class Plan:
 
     def _reuse_of_others(self, diff: Diff) -> None:
         """Reuse vectors of the store's other indexes: most texts of one docs version recur in the next."""
-        store, scope, fingerprint = self.target.store, self.target.scope, self.target.card.fingerprint
+        store, scope = self.target.store, self.target.scope
         if not self.vectors.find_missing(diff.write):
             return
         # Faults of other indexes must not fail this run.
         with contextlib.suppress(IndexFault):
-            others = [h for h in store.heads() if h.scope != scope and h.embedder.fingerprint == fingerprint]
-            for head in others:
+            for other in (head.scope for head in store.heads() if head.scope != scope):
                 with contextlib.suppress(IndexFault):
                     if self.vectors.find_missing(diff.write):
-                        self._reuse(store.snapshot(head.scope), diff)
+                        self._reuse(store.snapshot(other), diff)
 
     def _repeated_questions(self) -> Iterable[str]:
         """Return a warning for each question that two curated answers claim, if this run changes any answer."""
@@ -164,14 +168,13 @@ class Plan:
         unread = {**self.source_set.left_out, **self.failed, **blank}
         warnings = (*unread.values(), *self.enrichment.warnings, *self.unexpanded, *self._repeated_questions())
         embedder = self.target.embedder
-        documents = {c.source_file_path for c in self.stored_chunks if c.type != PAGE}
         return Report(
             self.target.scope,
             generation,
             self.files.without(blank),
             self.diff,
             total,
-            documents=self.source_set.document_paths | documents,
+            documents=self.source_set.document_paths,
             left_out=unread,
             embedded=self.vectors.embedded,
             tokens=self.vectors.tokens,
@@ -192,20 +195,6 @@ class Plan:
         paid = UnfinishedVectors(self.target.unfinished).read(chunks).keys()
         unpaid = [c for h, c in chunks.items() if h not in paid and c.type != PERSONA]
         return replace(report, embedded=len(unpaid), tokens=count_tokens(unpaid) if report.price else 0)
-
-
-def _chunk_files(
-    source_set: SourceSet, paths: Sequence[str], target: Target, progress: Progress
-) -> tuple[dict[str, list[Chunk]], dict[str, str]]:
-    """Return the chunks of each file, and an error message for each file that can't be read."""
-    chunks: dict[str, list[Chunk]] = {}
-    failed: dict[str, str] = {}
-    for path, outcome in chunk_all([source_set.sources[p] for p in paths], _chunker(target), target.workers, progress):
-        if isinstance(outcome, str):
-            failed[path] = outcome
-        else:
-            chunks[path] = outcome
-    return chunks, failed
 
 
 def _chunker(target: Target) -> PageChunker:

@@ -13,7 +13,7 @@ from chapterverse.model import Scope
 from chapterverse.page_kinds import left_out_lines
 
 if TYPE_CHECKING:
-    from chapterverse.indexing.enrichment import EnrichmentReport
+    from chapterverse.indexing.additions import EnrichmentReport
 
 #: Most pages of one kind that the diff for people lists.
 _MAX_LINES = 20
@@ -96,11 +96,10 @@ class Report:
 
     def diff_json(self) -> dict[str, Any]:
         """Return the part that `index --dry-run --json` adds: pages by kind of change, and the estimated cost."""
-        files = self.files
         return {
-            "new": [path for path in files.new if path not in self.renamed],
-            "changed": list(files.changed),
-            "moved": [{"from": self.renamed[path], "to": path} for path in files.new if path in self.renamed],
+            "new": [path for path in self.files.new if path not in self.renamed],
+            "changed": list(self.files.changed),
+            "moved": [{"from": self.renamed[path], "to": path} for path in self.files.new if path in self.renamed],
             "removed": self._removed_paths,
             "tokens": self.tokens,
             "cost_usd": round(self.cost, 6),
@@ -108,10 +107,10 @@ class Report:
 
     def diff_lines(self) -> Iterator[str]:
         """Yield a line for each of the first 20 pages of each kind, and one for the estimated cost."""
-        renamed = [f"{self.renamed[path]} -> {path}" for path in self.files.new if path in self.renamed]
-        new = [path for path in self.files.new if path not in self.renamed]
-        kinds = {"new": new, "moved": renamed, "changed": self.files.changed, "removed": self._removed_paths}
-        for kind, paths in kinds.items():
+        changes = self.diff_json()
+        changes["moved"] = [f"{moved['from']} -> {moved['to']}" for moved in changes["moved"]]
+        for kind in ("new", "moved", "changed", "removed"):
+            paths = changes[kind]
             yield from (f"{kind:8} {path}" for path in paths[:_MAX_LINES])
             if len(paths) > _MAX_LINES:
                 yield f"{kind:8} … and {len(paths) - _MAX_LINES:,} more; --json lists them all"
@@ -121,22 +120,18 @@ class Report:
             yield f"{self.enrichment.calls} pages would be sent to the enricher for about ${self.enrichment.cost:.4f}."
 
     @property
-    def _sources_note(self) -> str:
-        paths = {*self.files.touched, *self.files.unchanged}
-        documents = len(paths & self.documents)
-        noun = "document" if documents == 1 else "documents"
-        return f"{len(paths) - documents} pages{f' and {documents} {noun}' if documents else ''}"
-
-    @property
     def _removed_paths(self) -> list[str]:
         moved = set(self.renamed.values())
         return [path for path in self.files.removed if path not in moved]
 
     def __str__(self) -> str:
         files, diff = self.files, self.diff
+        documents = len(self.documents.intersection(files.touched + files.unchanged))
+        noun = "document" if documents == 1 else "documents"
+        pages = len(files.touched) + len(files.unchanged) - documents
         cost = f" for about ${self.cost:.4f}" if self.tokens and self.price else ""
         return (
-            f"{self._sources_note} ({len(files.new)} new, "
+            f"{pages} pages{f' and {documents} {noun}' if documents else ''} ({len(files.new)} new, "
             f"{len(files.changed)} changed, {len(files.removed)} removed), {self.total} chunks ({len(diff.embed)} new, "
             f"{self.kept} kept, {diff.moved} moved, {diff.removed} removed), {self.embedded} embedded{cost}, "
             f"{self.seconds:.1f} s{f'; {self.enrichment}' if self.enrichment else ''}"

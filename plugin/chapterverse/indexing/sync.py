@@ -2,9 +2,9 @@
 
     sources ─ compare ─> FileDiff ─ read, cut ─> chunks ─ compare ─> Diff ─ embed, apply ─> store, head ─> ledger
 
-`Plan` computes the changes, and `apply` is the only writer. The head in the store is the only truth. The ledger lists
-the files that a run may skip. A run ignores a ledger written for another generation and reads every file again. It
-still embeds nothing twice, because chunk ids and embed hashes are the same on every run.
+`IndexPlan` computes the changes, and `apply` is the only writer. The head in the store is the only truth. The ledger
+lists the files that a run may skip. A run ignores a ledger written for another generation and reads every file again.
+It still embeds nothing twice, because chunk ids and embed hashes are the same on every run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import time
 from collections.abc import Iterable
 from dataclasses import replace
 
-from chapterverse.indexing.diff import Keep, SourceSet, keep_none
+from chapterverse.indexing.additions import Keep, keep_none
+from chapterverse.indexing.diff import SourceSet
 from chapterverse.indexing.report import Report, report_unchanged
 from chapterverse.indexing.target import Target
 from chapterverse.model import Source
@@ -53,10 +54,10 @@ def preview(
     source_set = SourceSet.of(sources, keep)
     report = report_unchanged(source_set, target)
     if report is None:
-        from chapterverse.indexing.plan import Plan
+        from chapterverse.indexing.plan import IndexPlan
 
         head = target.head()
         snapshot = target.store.snapshot(target.scope) if head else None
-        plan = Plan.of(source_set, target, snapshot, progress, dry_run=True)
+        plan = IndexPlan.of(source_set, target, snapshot, progress, dry_run=True)
         report = plan.preview_report(head.generation if head else 0)
     return replace(report, seconds=time.perf_counter() - started)

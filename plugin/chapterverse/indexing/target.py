@@ -12,14 +12,14 @@ from chapterverse.embedding import Embedder, open_embedder
 from chapterverse.errors import ConfigurationError, IndexFault
 from chapterverse.extensions import open_offer
 from chapterverse.indexing.chunking import CAP, TARGET, ChunkSizes
-from chapterverse.indexing.plugins.options import check_chunk_tokens
+from chapterverse.indexing.options import check_chunk_tokens
 from chapterverse.ledger import Ledger, open_ledger
 from chapterverse.model import ENCODER, READER, EmbedderCard, Head, Scope, Source, replace_unstorable
 from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
 
 if TYPE_CHECKING:
-    from chapterverse.indexing.enrichment import PageEnricher
+    from chapterverse.indexing.additions import PageEnricher
 
 
 @dataclass(frozen=True, slots=True)

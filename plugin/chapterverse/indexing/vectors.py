@@ -7,20 +7,17 @@ import zlib
 from array import array
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from chapterverse.build_cache import find_paid, keep_paid
 from chapterverse.embedding import Embedder
 from chapterverse.errors import TextTooLong
 from chapterverse.model import PERSONA, Chunk
 from chapterverse.progress import Progress
-from chapterverse.project import make_folder
 from chapterverse.text import tokens
 
 #: Texts per call of the embedder, so that progress is visible; the embedder splits further for its API.
 _BATCH = 96
 _SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (embed_hash TEXT PRIMARY KEY, vector BLOB, checksum INTEGER)"
-#: Seconds to wait for another run's SQLite lock.
-_LOCK_SECONDS = 2.0
 
 
 class EmbeddingRejected(Exception):
@@ -105,10 +102,9 @@ def count_tokens(chunks: Collection[Chunk]) -> int:
 
 
 class UnfinishedVectors:
-    """A SQLite file with the vectors of an interrupted run, so that they are paid for only once.
+    """A file with the vectors of an interrupted run, so that they are paid for only once.
 
-    The file only saves money: a run ignores errors of reading and writing it. A vector with a wrong checksum is made
-    again.
+    A vector with a wrong checksum is made again.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -117,7 +113,7 @@ class UnfinishedVectors:
     def read(self, embed_hashes: Collection[str]) -> dict[str, array[float] | None]:
         """Return the stored vectors of these hashes."""
         vectors: dict[str, array[float] | None] = {}
-        for embed_hash, data, check in self._run("SELECT embed_hash, vector, checksum FROM vectors"):
+        for embed_hash, data, check in find_paid(self._path, "SELECT embed_hash, vector, checksum FROM vectors"):
             if embed_hash in embed_hashes and isinstance(data, bytes) and _checksum(embed_hash, data) == check:
                 # A value that is not an array of 32-bit floats is ignored too.
                 with contextlib.suppress(ValueError):
@@ -126,35 +122,15 @@ class UnfinishedVectors:
 
     def keep(self, vectors: Mapping[str, array[float]]) -> None:
         rows = [(h, data, _checksum(h, data)) for h, v in vectors.items() if (data := v.tobytes())]
-        self._run("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows, make=True)
+        keep_paid(self._path, _SCHEMA, "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", rows)
 
     def forget(self, embed_hashes: Collection[str]) -> None:
         """Remove published vectors, and the file once it is empty."""
-        self._run("DELETE FROM vectors WHERE embed_hash = ?", [(h,) for h in embed_hashes])
-        if self._path is not None and self._run("SELECT count(*) FROM vectors") == [(0,)]:
-            with contextlib.suppress(OSError):
-                self._path.unlink(missing_ok=True)
-
-    def _run(
-        self, statement: str, rows: Sequence[tuple[object, ...]] | None = None, *, make: bool = False
-    ) -> list[Any]:
-        """Run a statement, for each of the rows if given, and return what it finds, up to the first error."""
-        found: list[Any] = []
-        if self._path is None or not (make or self._path.exists()):
-            return found
-        # Imported here: a build that changes nothing does not need it.
-        import sqlite3
-
-        with contextlib.suppress(sqlite3.Error, OSError, ValueError):
-            make_folder(self._path.parent)
-            with contextlib.closing(sqlite3.connect(self._path, timeout=_LOCK_SECONDS)) as db, db:
-                if make:
-                    db.execute(_SCHEMA)
-                if rows is None:
-                    found.extend(db.execute(statement))
-                else:
-                    db.executemany(statement, rows)
-        return found
+        if self._path is not None and self._path.exists():
+            keep_paid(self._path, _SCHEMA, "DELETE FROM vectors WHERE embed_hash = ?", ((h,) for h in embed_hashes))
+            if [*find_paid(self._path, "SELECT count(*) FROM vectors")] == [(0,)]:
+                with contextlib.suppress(OSError):
+                    self._path.unlink(missing_ok=True)
 
 
 def _checksum(embed_hash: str, data: bytes) -> int:

@@ -1,5 +1,4 @@
 """Readers turn documentation pages into sections of blocks, with the anchors that the page really has.
 
-Its folders import downwards: `sources`, `markdown`, `sections`, `html`. `urls`, `page_rules` and `page_bounds` serve
-several of them.
+Imports lead from `sections` to `html`. `folder`, `urls` and `page_rules` serve the readers of Markdown too.
 """

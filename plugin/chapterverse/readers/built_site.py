@@ -14,12 +14,10 @@ from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 from chapterverse.errors import InputError
-from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import EXCLUDED, NO_PAGE, OPTED_OUT
-from chapterverse.readers.folder import list_files
-from chapterverse.readers.html.metadata import PageMetadata, is_page, read_metadata
-from chapterverse.readers.html.repeated_text import RepeatedText
-from chapterverse.readers.html.structured_data import json_ld_scripts
+from chapterverse.readers.folder import PageGlobs, list_files
+from chapterverse.readers.html.content_root import RepeatedText
+from chapterverse.readers.html.metadata import PageMetadata, is_page, json_ld_scripts, read_metadata
 from chapterverse.readers.page_rules import PageFacts
 from chapterverse.readers.site_pages import (
     BuiltPage,

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from chapterverse.build_cache import BuildCache
 from chapterverse.errors import UnreadablePage, UnsafePath
 from chapterverse.model import Source
-from chapterverse.readers.encoding import decode_page
-from chapterverse.readers.folder import read_page
+from chapterverse.readers.folder import decode_page, read_page
 from chapterverse.readers.site_pages import BuiltPage, SitePages, SitePagesDraft, finish_reading
 from chapterverse.readers.urls import page_address, parse_base_url
 

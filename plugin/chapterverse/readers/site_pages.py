@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING
 
 from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.model import Page, Source
-from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import EXCLUDED, LISTINGS, known_content_type, unknown_content_type
-from chapterverse.readers.encoding import decode_page, nul_warning
-from chapterverse.readers.folder import read_page
+from chapterverse.readers.folder import PageGlobs, decode_page, nul_warning, read_page
 from chapterverse.readers.urls import page_address
 
 if TYPE_CHECKING:

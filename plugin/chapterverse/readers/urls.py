@@ -6,9 +6,29 @@ import html
 import os.path
 import re
 from collections.abc import Collection, Iterable
+from enum import StrEnum
 from urllib.parse import quote, urljoin, urlsplit
 
 from chapterverse.errors import InputError
+
+
+class SiteGenerator(StrEnum):
+    """The static site generator that a folder of Markdown is written for: its rules hold for ids and addresses.
+
+    `mkdocs` is Zensical as well. `github` is Docusaurus without its configuration: both make ids by github-slugger.
+    """
+
+    MKDOCS = "mkdocs"
+    GITHUB = "github"
+    VITEPRESS = "vitepress"
+    SPHINX = "sphinx"
+    HUGO = "hugo"
+    DOCUSAURUS = "docusaurus"
+
+    @property
+    def is_docusaurus(self) -> bool:
+        return self in (SiteGenerator.GITHUB, SiteGenerator.DOCUSAURUS)
+
 
 #: Characters that a path may hold unencoded; "%" is one of them, so that nothing is encoded twice.
 SAFE = "/~:@!$&'()*+,;=%-._"

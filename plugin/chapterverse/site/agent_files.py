@@ -19,9 +19,8 @@ from urllib.parse import quote, urljoin
 
 from chapterverse.build_cache import BuildCache
 from chapterverse.errors import PageTooLarge, UnreadablePage, UnsafePath
-from chapterverse.readers.encoding import decode_page
-from chapterverse.readers.folder import read_page, real_path
-from chapterverse.readers.html.tokenizer import Edit, apply_edits
+from chapterverse.readers.folder import decode_page, read_page, real_path
+from chapterverse.readers.html.dom import Edit, apply_edits
 from chapterverse.readers.urls import SAFE, clean_base
 from chapterverse.settings import Settings
 from chapterverse.site import overview

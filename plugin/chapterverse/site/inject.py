@@ -19,10 +19,9 @@ from urllib.parse import urljoin, urlsplit
 
 from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.progress import Progress, track
-from chapterverse.readers.encoding import is_binary
-from chapterverse.readers.folder import list_files, read_page, real_path
+from chapterverse.readers.folder import is_binary, list_files, read_page, real_path
+from chapterverse.readers.html.dom import apply_edits
 from chapterverse.readers.html.metadata import read_metadata
-from chapterverse.readers.html.tokenizer import apply_edits
 from chapterverse.readers.site_pages import SitePages
 from chapterverse.readers.urls import clean_url, read_sitemap, site_base
 from chapterverse.site.agent_files import AgentFiles, AgentFilesResult, rendered_page

@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass, replace
 
 from chapterverse.model import BlockKind, join_blocks
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
-from chapterverse.text.shortening import cut_to_words
+from chapterverse.text.tokens import cut_to_words
 
 #: The line of the front matter by which a later run knows a file of ours.
 PAGE_MARK = "generator: chapterverse"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from chapterverse.readers.html.tokenizer import (
+from chapterverse.readers.html.dom import (
     END,
     HEAD_ELEMENTS,
     RAW,

@@ -5,26 +5,34 @@ There is one protocol with several implementations. The scheme of `settings.stor
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
+from urllib.parse import quote
 
-from chapterverse.errors import ConfigurationError, IndexMismatch, IndexMissing
+from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexLocked, IndexMismatch, IndexMissing
 from chapterverse.extensions import open_offer
-from chapterverse.model import PERSONA, Chunk, EmbedderCard, Head, Point, Scope, SparseVector
+from chapterverse.model import FORMAT, PERSONA, Chunk, EmbedderCard, Head, Point, Scope, SparseVector
 from chapterverse.project import build_command
 from chapterverse.settings import Settings
-from chapterverse.text.json_text import INTEGERS
-from chapterverse.text.utf8 import SURROGATE
+from chapterverse.text.json_text import INTEGERS, SURROGATE, parse_json
 
 if TYPE_CHECKING:
     from chapterverse.filters import Filter
 
 _T = TypeVar("_T")
 
+#: The folder of a site or version whose name is empty.
+_EMPTY_NAME = "@"
+#: Longer names of sites and versions are shortened, because a folder's name may not be long.
+_MAX_NAME_CHARS = 100
 #: Results that are ranked beyond the limit, so that a tie at the limit is noticed.
 _TIE_MARGIN = 16
 #: Returns the context manager around one request, such as a circuit breaker's. It may raise `IndexUnavailable` at once.
@@ -223,12 +231,17 @@ class GuardedStore(Protocol):
 
 def open_store(settings: Settings) -> Store:
     """Return the store that `settings.store` names. Nothing is read or sent yet. Raises as `open_offer` does."""
-    store: Store = open_offer("store", settings)
+    store: Store = open_offer("store", settings, protocol=Store)
     return store
 
 
 def only_scope(store: Store, site: str = "", version: str | None = None, *, place: str = "") -> Scope:
-    """Return the scope that `site` and `version` name. Either may be omitted if only one scope matches.
+    """Return the scope in a store that `site` and `version` name, as `only_head` does."""
+    return only_head(store.heads(), site, version, place=place).scope
+
+
+def only_head(heads: Sequence[Head], site: str = "", version: str | None = None, *, place: str = "") -> Head:
+    """Return the one of these heads that `site` and `version` name. Either may be omitted if only one matches.
 
     Args:
         place: of the store, as `Settings.store` names it, for the message.
@@ -237,19 +250,13 @@ def only_scope(store: Store, site: str = "", version: str | None = None, *, plac
         IndexMissing: nothing matches.
         ConfigurationError: more than one matches; the message lists them.
     """
-    return only_head(store.heads(), site, version, place=place).scope
-
-
-def only_head(heads: Sequence[Head], site: str = "", version: str | None = None, *, place: str = "") -> Head:
-    """Return the one of these heads that `site` and `version` name. Raises the errors of `only_scope`."""
     matches = [h for h in heads if (not site or h.site == site) and (version is None or h.version == version)]
     if len(matches) == 1:
         return matches[0]
+    names = ", ".join(f"{h.site!r} version {h.version!r}" for h in matches or heads)
     if matches:
-        names = ", ".join(f"{h.site!r} version {h.version!r}" for h in matches)
         raise ConfigurationError(f"The store holds {names}: say which with --site and --docs-version.")
     if heads:
-        names = ", ".join(f"{h.site!r} version {h.version!r}" for h in heads)
         raise IndexMissing(f"The store holds nothing for that site and version, only {names}.")
     raise IndexMissing(f"There is no index yet in {_display(place)}: run {build_command(Path())}.")
 
@@ -258,6 +265,89 @@ def _display(place: str) -> str:
     """Return an embedded store's folder in full, because it is often another than the build's."""
     kind, _, folder = place.partition(":")
     return str(Path(folder).resolve()) if kind == "edge" else place or "the store"
+
+
+def folder_name(name: str) -> str:
+    """Return a name for a file system or bucket. It differs for each site or version, and is never a path."""
+    quoted = quote(name, safe="", errors="surrogatepass").replace(".", "%2E")
+    if len(quoted) > _MAX_NAME_CHARS:
+        digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()
+        return f"{quoted[:64]}={digest[:32]}"
+    return quoted or _EMPTY_NAME
+
+
+def encode_head(head: Head, **fields: Any) -> bytes:
+    """Return the document of a head, with further fields; `parse_head_document` is its inverse."""
+    return json.dumps({**fields, "head": asdict(head)}, ensure_ascii=False, indent=1, sort_keys=True).encode()
+
+
+def parse_head_document(raw: bytes, place: object) -> tuple[Head, dict[str, Any]]:
+    """Return the head that a document holds, and the document.
+
+    Args:
+        place: the place of the document, for messages.
+
+    Raises:
+        IndexMismatch: it is in a newer format.
+        IndexCorrupt: it is damaged.
+    """
+    with translating_errors(describe_damage(place)):
+        document = parse_json(raw)
+        return parse_head(document["head"]), document
+
+
+def parse_head(fields: Mapping[str, Any]) -> Head:
+    """Return the head with these fields, of JSON.
+
+    Raises:
+        IndexMismatch: it is in a newer format.
+        KeyError, TypeError, ValueError: a field is missing, unknown, or not of its type.
+    """
+    if int(fields["format"]) > FORMAT:
+        raise IndexMismatch(
+            f"The index is in format {fields['format']}, this release reads up to {FORMAT}: upgrade chapterverse."
+        )
+    parts = {"embedder": EmbedderCard(**fields["embedder"]), "languages": tuple(fields["languages"])}
+    head = Head(**{**fields, **parts})
+    card, numbers = head.embedder, (*dict(head.calibration).values(), head.fusion_weight)
+    names = (head.site, head.version, card.name, card.space, *head.languages)
+    texts = (head.pipeline, head.base_url, head.published_at, head.token)
+    counts = (head.generation, head.pages, head.chunks, card.size, card.limit)
+    if not all(isinstance(text, str) for text in (*names, *texts)):
+        raise TypeError
+    if not all(isinstance(n, int | float) for n in numbers) or not all(type(n) is int and n >= 0 for n in counts):
+        raise ValueError
+    return head
+
+
+@contextlib.contextmanager
+def translating_errors(damage: str) -> Iterator[None]:
+    """Raise `IndexCorrupt` with a message if a stored document lacks a field, or holds a value of another type."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise IndexCorrupt(damage) from None
+
+
+def describe_damage(place: object) -> str:
+    """Return the message for a damaged head at this place."""
+    return f"{place} is damaged: build the index again."
+
+
+def missing_error(scope: Scope) -> IndexMissing:
+    """Return the error of a scope without a head."""
+    return IndexMissing(f"Nothing was published for {scope} yet: index the site first.")
+
+
+def check_next(head: Head, previous: Head | None) -> None:
+    """Raise `IndexLocked` if a head does not follow the one that was live when its publication began."""
+    if head.generation != (previous.generation if previous else 0) + 1:
+        raise overtaken_error(head)
+
+
+def overtaken_error(head: Head) -> IndexLocked:
+    """Return the error of a publication that lost a race against another one."""
+    return IndexLocked(f"Generation {head.generation} of {head.scope} was published meanwhile: run it again.")
 
 
 def check_point(point: Point, dense_size: int) -> None:

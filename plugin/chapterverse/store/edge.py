@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
+import re
 import secrets
 import shutil
 import time
@@ -25,17 +27,14 @@ from chapterverse.errors import IndexCorrupt, IndexFault, IndexLocked, IndexMiss
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.project import make_folder
 from chapterverse.settings import Settings
-from chapterverse.store import files
-from chapterverse.store.heads import (
-    HEAD_FILE,
+from chapterverse.store import (
     check_next,
+    describe_damage,
+    encode_head,
+    files,
     folder_name,
-    is_folder_name,
-    live_name,
     missing_error,
-    read_head,
-    unreadable_error,
-    write_head,
+    parse_head_document,
 )
 from chapterverse.store.shard_publication import ShardPublication, open_live, translating_write_errors
 
@@ -43,6 +42,8 @@ from chapterverse.store.shard_publication import ShardPublication, open_live, tr
 if TYPE_CHECKING:
     from chapterverse.store.shard import Shard
 
+_HEAD_FILE, _NEXT_HEAD = "head.json", "head.new"
+_FOLDER_NAME = re.compile(r"[A-Za-z0-9_~%=@-]+")
 _LOCK = "publish.lock"
 #: Tries to get the lock, and seconds between them. A process that only looks (`is_publishing`) holds it for a moment.
 _LOCK_TRIES, _LOCK_PAUSE_SECONDS = 10, 0.02
@@ -67,16 +68,12 @@ class EdgeStore:
         return str(self.root)
 
     def heads(self) -> list[Head]:
-        heads: list[Head] = []
-        for folder in (version for site in _folders(self.root) for version in _folders(site)):
-            with contextlib.suppress(IndexMissing):
-                heads.append(read_head(folder / HEAD_FILE)[0])
-        return sorted(heads, key=lambda h: h.scope)
+        folders = (version for site in _folders(self.root) for version in _folders(site))
+        return sorted((live[0] for live in map(_read_head, folders) if live), key=lambda h: h.scope)
 
     def head(self, scope: Scope) -> Head | None:
-        with contextlib.suppress(IndexMissing):
-            return self._live(scope)[0]
-        return None
+        live = _read_head(self._folder(scope))
+        return live[0] if live else None
 
     def snapshot(self, scope: Scope) -> Shard:
         from chapterverse.store.shard import Shard
@@ -117,7 +114,7 @@ class EdgeStore:
             with translating_write_errors(folder):
                 make_folder(folder)
                 lock.enter_context(_lock(folder / _LOCK, scope))
-                live = folder / live_name(folder)
+                live = folder / _live_name(folder)
                 newest = _generations(folder).get(live, 0)
                 # A kill after the rename and before the change of the head leaves a generation that no head names.
                 _clear(folder, lambda path, number: path != live and number >= newest)
@@ -129,10 +126,10 @@ class EdgeStore:
 
     def unpublish(self, scope: Scope) -> None:
         folder = self._folder(scope)
-        if not (folder / HEAD_FILE).exists():
+        if not (folder / _HEAD_FILE).exists():
             return
         with translating_write_errors(folder), _lock(folder / _LOCK, scope):
-            (folder / HEAD_FILE).unlink(missing_ok=True)
+            (folder / _HEAD_FILE).unlink(missing_ok=True)
             files.sync_path(folder)
         self.sweep(scope)
 
@@ -141,9 +138,9 @@ class EdgeStore:
         if not folder.is_dir():
             return 0
         with translating_write_errors(folder), _lock(folder / _LOCK, scope):
-            # `read_head` fails if the head is damaged, because it is then unknown which folders it reaches.
-            live = folder / (read_head(folder / HEAD_FILE)[1] if (folder / HEAD_FILE).exists() else "")
-            return _clear(folder, lambda path, _: path != live)
+            # This fails if the head is damaged, because it is then unknown which folders it reaches.
+            _, live = _read_head(folder) or (None, "")
+            return _clear(folder, lambda path, _: path.name != live)
 
     def _previous(self, scope: Scope) -> Shard | None:
         # A damaged generation can only be replaced as a whole.
@@ -152,10 +149,9 @@ class EdgeStore:
         return None
 
     def _live(self, scope: Scope) -> tuple[Head, str]:
-        try:
-            return read_head(self._folder(scope) / HEAD_FILE)
-        except IndexMissing:
-            raise missing_error(scope) from None
+        if live := _read_head(self._folder(scope)):
+            return live
+        raise missing_error(scope)
 
     def _folder(self, scope: Scope) -> Path:
         return self.root / folder_name(scope.site) / folder_name(scope.version)
@@ -172,7 +168,7 @@ def _folders(folder: Path) -> list[Path]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        raise unreadable_error(folder, error) from error
+        raise _unreadable_error(folder, error) from error
 
 
 class EdgePublication(ShardPublication):
@@ -182,7 +178,7 @@ class EdgePublication(ShardPublication):
         self._folder = folder
         self._token = secrets.token_hex(6)
         self._is_live = False
-        super().__init__(folder / f"{self._token}.new", folder / live_name(folder), previous, embedder)
+        super().__init__(folder / f"{self._token}.new", folder / _live_name(folder), previous, embedder)
 
     def renew(self) -> None:
         """Do nothing, because the lock lasts as long as this process."""
@@ -206,7 +202,7 @@ class EdgePublication(ShardPublication):
         """Throw the draft away, unless it is live."""
         self._close()
         # An interrupt may come after the head has changed and before `_is_live` is set.
-        if not self._is_live and self._place.name != live_name(self._folder):
+        if not self._is_live and self._place.name != _live_name(self._folder):
             shutil.rmtree(self._place, ignore_errors=True)
 
 
@@ -241,3 +237,52 @@ def _lock(path: Path, scope: Scope) -> Iterator[None]:
                     ) from None
                 time.sleep(_LOCK_PAUSE_SECONDS)
         yield
+
+
+def is_folder_name(name: str) -> bool:
+    """Return whether a name may be one of `folder_name`. A volume's `lost+found` is not."""
+    return _FOLDER_NAME.fullmatch(name) is not None
+
+
+def _read_head(folder: Path) -> tuple[Head, str] | None:
+    """Return the head of a scope and the name of its generation's folder; None if there is none.
+
+    Raises:
+        IndexMismatch: it is in a newer format.
+        IndexCorrupt: it is damaged.
+        IndexFault: the system doesn't allow reading it, so its content is unknown.
+    """
+    path = folder / _HEAD_FILE
+    try:
+        raw = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except IsADirectoryError:
+        raise IndexCorrupt(describe_damage(path)) from None
+    except OSError as error:
+        raise _unreadable_error(path, error) from error
+    head, document = parse_head_document(raw, path)
+    if not isinstance(document.get("folder"), str):
+        raise IndexCorrupt(describe_damage(path))
+    return head, document["folder"]
+
+
+def _unreadable_error(path: Path, error: OSError) -> IndexFault:
+    """Return the error of a file or folder that the system doesn't allow reading."""
+    return IndexFault(f"{path} can't be read ({error.strerror}): see that this user may, and run again.")
+
+
+def write_head(folder: Path, head: Head, name: str) -> None:
+    """Replace the head. Readers see the generation from the last instruction on."""
+    with (folder / _NEXT_HEAD).open("wb") as file:
+        file.write(encode_head(head, folder=name))
+        file.flush()
+        os.fsync(file.fileno())
+    (folder / _NEXT_HEAD).replace(folder / _HEAD_FILE)
+
+
+def _live_name(folder: Path) -> str:
+    """Return the name of the live generation's folder; "" without a head, or with a damaged one."""
+    with contextlib.suppress(IndexCorrupt):
+        return (_read_head(folder) or (None, ""))[1]
+    return ""

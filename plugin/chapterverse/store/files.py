@@ -1,4 +1,14 @@
-"""A generation's folder as files: copied with its holes, listed in its manifest, made to survive a power cut."""
+"""A generation's folder as files: cut to what is used, copied, listed in its manifest, made to survive a power cut.
+
+The engine makes files as large as they may become, nearly all of it holes. Cut to what is used, a shard of 1000 chunks
+has 8 MB instead of 117, opens in 13 ms instead of 25, and takes 8 MB instead of 49 of a file system in memory (tmpfs),
+which allocates each page that the engine touches. No public option of the engine changes the sizes. These are the files
+(qdrant-edge-py 0.9.0), each with the file that states how much of it is in use:
+
+    page_N.dat      values, in blocks: bitmask.dat has a bit for each block, config.json the sizes of block and page
+    tracker.dat     the places of values: a header that counts them, then 16 bytes each
+    chunk_N.mmap    dense vectors: status.dat counts them, config.json has their size and how many a file holds
+"""
 
 from __future__ import annotations
 
@@ -6,14 +16,16 @@ import contextlib
 import errno
 import json
 import math
+import mmap
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from chapterverse.errors import IndexCorrupt
+from chapterverse.errors import IndexCorrupt, IndexFault
 from chapterverse.text.json_text import parse_json
 
 #: Bytes that are copied at once. A block of zeros is skipped, because a file system in memory (tmpfs) makes data of
@@ -26,6 +38,13 @@ _RESERVE_BYTES = 64 << 20
 _SCRATCH_PREFIX = ".atomicwrite"
 #: Files that every engine writes again when it opens the shard, with the same meaning.
 _REWRITTEN_FILES = {"edge_config.json", "segment.json"}
+
+#: The bytes that a file system allocates at once. A mapped file has at least these, because it must not be empty.
+_PAGE_BYTES = mmap.PAGESIZE
+_TRACKER, _MIN_TRACKER_BYTES = "tracker.dat", 1 << 20
+_TRACKER_ENTRY_BYTES = 16
+#: Bytes of one 32-bit component of a vector.
+_COMPONENT_BYTES = 4
 
 _MANIFEST = "manifest.json"
 #: Slots of replaced points that any shard may have. A shard may have one more for each of its chunks.
@@ -87,7 +106,7 @@ def require_space(folder: Path, size: int) -> None:
         raise OSError(errno.ENOSPC, f"{os.strerror(errno.ENOSPC)}, {math.ceil(needed / 1e6)} MB must be free")
 
 
-def is_in_memory(folder: Path) -> bool:
+def _is_in_memory(folder: Path) -> bool:
     """Return whether a folder is in a file system that takes memory for each page that is read (tmpfs)."""
     return _is_memory_device(folder.stat().st_dev)
 
@@ -170,3 +189,92 @@ def extents(handle: int, size: int) -> Iterator[tuple[int, int]]:
                 yield end, size
             return
         yield start, end
+
+
+def trim(shard: Path) -> None:
+    """Cut the unused ends off the files of a closed shard. A writer needs `restore` first; readers don't."""
+    for folder, config in _storages(shard):
+        if "page_size_bytes" in config:
+            _trim_values(folder, config["page_size_bytes"], config["block_size_bytes"])
+        else:
+            _trim_vectors(folder, config["chunk_size_vectors"], config["dim"] * _COMPONENT_BYTES)
+
+
+def restore(shard: Path) -> None:
+    """Give the files of a trimmed shard the sizes with which the engine made them."""
+    for folder, config in _storages(shard):
+        size = config.get("page_size_bytes") or config["chunk_size_bytes"]
+        for path in (*folder.glob("page_*.dat"), *folder.glob("chunk_*.mmap")):
+            os.truncate(path, size)
+        if "page_size_bytes" in config:
+            tracker = folder / _TRACKER
+            os.truncate(tracker, max(_MIN_TRACKER_BYTES, 1 << (tracker.stat().st_size - 1).bit_length()))
+
+
+def allocate(folder: Path) -> None:
+    """Fill the holes of all files below a folder in memory: if that is full, reading a hole kills the process.
+
+    Raises:
+        IndexFault: there is not enough memory.
+    """
+    if not _is_in_memory(folder):
+        return
+    holes = {path: stat.st_size for path, stat in _stat_files(folder) if stat.st_size > stat.st_blocks * 512}
+    try:
+        for path, size in holes.items():
+            with contextlib.suppress(FileNotFoundError), path.open("r+b") as file:
+                os.posix_fallocate(file.fileno(), 0, size)
+    except OSError as error:
+        needed = math.ceil(sum(holes.values()) / 1e6)
+        raise IndexFault(
+            f"The index in {folder} can't be opened ({error.strerror}): {needed} MB must be free in the memory that "
+            "holds it; it is not harmed."
+        ) from error
+
+
+def _stat_files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield the files below a folder. The engine of another reader may write and rename some of its own meanwhile."""
+    for place, _, names in os.walk(folder):
+        for path in (Path(place, name) for name in names):
+            with contextlib.suppress(FileNotFoundError):
+                yield path, path.stat()
+
+
+def _trim_values(folder: Path, page_size: int, block_size: int) -> None:
+    bits = (folder / "bitmask.dat").read_bytes()
+    bytes_per_page = page_size // block_size // 8
+    for number, start in enumerate(range(0, len(bits), bytes_per_page)):
+        used = int.from_bytes(bits[start : start + bytes_per_page], "little").bit_length()
+        _truncate(folder / f"page_{number}.dat", used * block_size)
+    places = _read_number(folder / _TRACKER, 4)
+    _truncate(folder / _TRACKER, 4 + places * _TRACKER_ENTRY_BYTES)
+
+
+def _trim_vectors(folder: Path, per_file: int, size: int) -> None:
+    remaining = _read_number(folder / "status.dat", 8)
+    for number in range(len(list(folder.glob("chunk_*.mmap")))):
+        _truncate(folder / f"chunk_{number}.mmap", max(0, min(per_file, remaining)) * size)
+        remaining -= per_file
+
+
+def _truncate(path: Path, used_bytes: int) -> None:
+    # Never make it longer, because the engine would read the new end as data.
+    os.truncate(path, min(path.stat().st_size, max(_PAGE_BYTES, _round_to_page(used_bytes))))
+
+
+def _storages(shard: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the folders of values and of dense vectors, with their configuration."""
+    for path in shard.rglob("config.json"):
+        config = json.loads(path.read_bytes())
+        if config.get("mode") == "mutable" or "chunk_size_vectors" in config:
+            yield path.parent, config
+
+
+def _read_number(path: Path, size: int) -> int:
+    """Return the unsigned number at the beginning of a file."""
+    with path.open("rb") as file:
+        return int.from_bytes(file.read(size), "little")
+
+
+def _round_to_page(size: int) -> int:
+    return -(-size // _PAGE_BYTES) * _PAGE_BYTES

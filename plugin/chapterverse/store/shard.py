@@ -28,7 +28,7 @@ import qdrant_edge as edge
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexMismatch
 from chapterverse.filters import SELDOM, And, Filter, In
 from chapterverse.model import Chunk, Head, Point, SparseVector
-from chapterverse.store import Hit, files, is_storable, preallocation, rank_with_ties
+from chapterverse.store import Hit, files, is_storable, rank_with_ties
 from chapterverse.store.files import Manifest
 
 _Key = TypeVar("_Key")
@@ -155,11 +155,10 @@ class Shard:
             if not os.access(folder / SHARD, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
                 writable = Path(tempfile.mkdtemp(prefix="chapterverse-"))
                 files.copy_folder(folder / SHARD, writable / SHARD)
-            preallocation.allocate(writable / SHARD)
+            files.allocate(writable / SHARD)
             shard = cls(folder, edge.EdgeShard.load(str(writable / SHARD)), terms, head, manifest.constants)
             if writable != folder:
                 weakref.finalize(shard, shutil.rmtree, writable, ignore_errors=True)
-            preallocation.release(writable, manifest.files)
             return shard
 
     def close(self) -> None:

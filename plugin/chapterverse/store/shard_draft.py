@@ -18,7 +18,7 @@ import qdrant_edge as edge
 
 from chapterverse.filters import FIELDS, NUMBERS, SELDOM
 from chapterverse.model import EmbedderCard, Head, Point
-from chapterverse.store import batches, check_point, files, preallocation
+from chapterverse.store import batches, check_point, files
 from chapterverse.store.files import Manifest
 from chapterverse.store.shard import SHARD, TERMS, Shard, TermCounts, sparse, translating_read_errors
 
@@ -67,7 +67,7 @@ class ShardDraft(Shard):
         files.require_space(folder.parent, files.allocated_bytes(source))
         files.copy_folder(source, folder)
         with translating_read_errors(folder):
-            preallocation.restore(folder / SHARD)
+            files.restore(folder / SHARD)
             engine = edge.EdgeShard.load(str(folder / SHARD))
             return cls(folder, engine, TermCounts.load(folder / TERMS), card, Manifest.load(folder))
 
@@ -120,11 +120,9 @@ class ShardDraft(Shard):
         self.settle()
         self._engine.flush()
         self._engine.close()
-        preallocation.trim(self._folder / SHARD)
+        files.trim(self._folder / SHARD)
         self._terms.save(self._folder / TERMS)
-        manifest = Manifest(files.sizes(self._folder), self._slots, self._constants)
-        manifest.save(self._folder)
-        preallocation.release(self._folder, manifest.files)
+        Manifest(files.sizes(self._folder), self._slots, self._constants).save(self._folder)
 
     def _index_varying(self, points: Collection[Point]) -> None:
         """Make the index of each constant in which a point differs."""

@@ -17,7 +17,9 @@ MAX_LEVELS = 200
 #: Integers must fit 64 bits, as in every database and language.
 INTEGERS = range(-(2**63), 2**63)
 
-_FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
+#: Half of a character beyond 16 bits, which JSON may hold and UTF-8 may not.
+SURROGATE = re.compile("[\ud800-\udfff]")
+
 # A string matches up to its end or the end of the text, so no character is scanned twice.
 _TOKEN = re.compile(r'"[^"\\]*+(?>(?:\\.[^"\\]*+)*)"?|[\[{]|[\]}]', re.DOTALL)
 
@@ -39,12 +41,6 @@ def parse_json(text: str | bytes, **options: Any) -> Any:
         text = text.decode("utf-8-sig")
     check_depth(text, MAX_LEVELS)
     return json.loads(text, **options)
-
-
-def unfence(text: str) -> str:
-    """Return the text in a fence of Markdown that is all of a text, such as models write around JSON; else the text."""
-    fenced = _FENCED.fullmatch(text)
-    return fenced[1] if fenced else text
 
 
 def load_json(package: str, file: str) -> Any:

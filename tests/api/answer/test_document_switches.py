@@ -11,8 +11,8 @@ from api import quill
 from api.writers import Scribe
 from chapterverse.embedding import open_embedder
 from chapterverse.indexing import sync
+from chapterverse.indexing.additions import find_documents
 from chapterverse.indexing.chunking import ChunkSizes
-from chapterverse.indexing.documents import find_documents
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.settings import Settings

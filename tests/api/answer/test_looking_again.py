@@ -13,16 +13,16 @@ import pytest
 from api import quill
 from api.scripted import Client
 from chapterverse.settings import Settings
-from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
-from chapterverse_api.answer.metering import usual_cost
+from chapterverse.text.tokens import PROMPT_TOKEN_BYTES
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.app import create_app
-from chapterverse_api.budget.daily_budget import DailyBudget, UsualCost
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse
-from chapterverse_api.draft.prompts import MAX_ROUND_TOKENS
+from chapterverse_api.ext.budget.daily_budget import DailyBudget, UsualCost
+from chapterverse_api.ext.budget.metering import usual_cost
 from chapterverse_api.ext.evaluation.trace_command import trace_answer
+from chapterverse_api.ext.models.prompts import MAX_ROUND_TOKENS
 from chapterverse_api.ext.models.tool_rounds import MAX_QUERY_CHARS
 from chapterverse_api.limits.memory import MemoryLimiter
 from chapterverse_api.service import Service
@@ -349,7 +349,7 @@ def test_the_budget_may_end_between_the_rounds(settings: Settings, left: str) ->
     with CohereServer() as cohere:
         own = settings.override(generator="cohere", cohere_url=cohere.url, cohere_api_key=COHERE_KEY)
         budget = DailyBudget(limiter, cap, "docs", clock=lambda: 0.0)
-        resources = quill.changed(ServiceSession.open(own), budget=budget).resources
+        service = quill.changed(ServiceSession.open(own), budget=budget)
 
         def calling() -> Iterator[tuple[str, Any]]:
             if left == "nothing":
@@ -362,7 +362,8 @@ def test_the_budget_may_end_between_the_rounds(settings: Settings, left: str) ->
         cohere.say(ChatReply(text, [(text, ["1"])]))
         # So little that each request has to add to it.
         with budget.reserving(UsualCost(1, 1)) as turn_budget:
-            answer = quill.whole(answer_turn(Turn.open(ChatQuery(query=QUESTION), resources, turn_budget=turn_budget)))
+            models = quill.paid_from(turn_budget, service)
+            answer = quill.whole(answer_turn(Turn.open(ChatQuery(query=QUESTION), service.resources, models=models)))
     assert limiter.spent_micros(account) <= cap
     assert len(turn_budget.reservations) == len(cohere.history) + 1
     if left == "enough":
@@ -372,7 +373,7 @@ def test_the_budget_may_end_between_the_rounds(settings: Settings, left: str) ->
     assert (answer.status, len(cohere.history)) == ("degraded", 1)
     assert answer.degraded_reason == "The day's budget for models is used up, so no more of them were asked."
     assert "quote" in {segment.kind for segment in answer.segments}
-    assert not resources.models.circuits["generator"]._failures
+    assert not quill.meter_of(service).circuits["generator"]._count
 
 
 def test_a_second_look_is_paid_from_what_the_first_left_over(settings: Settings) -> None:
@@ -380,10 +381,11 @@ def test_a_second_look_is_paid_from_what_the_first_left_over(settings: Settings)
     with CohereServer() as cohere:
         own = settings.override(generator="cohere", cohere_url=cohere.url, cohere_api_key=COHERE_KEY)
         budget = DailyBudget(limiter, 200_000, "docs", clock=lambda: 0.0)
-        resources = quill.changed(ServiceSession.open(own), budget=budget).resources
+        service = quill.changed(ServiceSession.open(own), budget=budget)
         cohere.calls.extend([search("roll back a deployment"), search("colors")])
-        with budget.reserving(usual_cost(resources.models.prices, QUESTION, drafts=1)) as turn_budget:
-            quill.whole(answer_turn(Turn.open(ChatQuery(query=QUESTION), resources, turn_budget=turn_budget)))
+        with budget.reserving(usual_cost(quill.meter_of(service).prices, QUESTION, drafts=1)) as turn_budget:
+            models = quill.paid_from(turn_budget, service)
+            quill.whole(answer_turn(Turn.open(ChatQuery(query=QUESTION), service.resources, models=models)))
     assert (len(cohere.history), len(turn_budget.reservations)) == (3, 1)
 
 

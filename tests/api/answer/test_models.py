@@ -17,11 +17,10 @@ from api.quill import ask
 from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
 from chapterverse_api.answer.pipeline import answer_turn
-from chapterverse_api.answer.resources import Models, TurnModels
 from chapterverse_api.answer.turn import Turn
-from chapterverse_api.budget.daily_budget import DailyBudget, TurnBudget, UsualCost
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Message, RetrievalRequest
 from chapterverse_api.deadline import ClientDisconnected, Deadline
+from chapterverse_api.ext.budget.daily_budget import DailyBudget, TurnBudget, UsualCost
 from chapterverse_api.ext.evaluation.session import EvaluationSession
 from chapterverse_api.limits.memory import MemoryLimiter
 from chapterverse_api.service import Service
@@ -55,11 +54,12 @@ def counted(asked: Service, micros: int = 5_000_000) -> tuple[EvaluationSession,
 
 
 def answered(asked: Service, question: str, turn_budget: TurnBudget) -> list[ChatResponse]:
-    return [
-        e
-        for e in answer_turn(Turn.open(ChatQuery(query=question), asked.resources, turn_budget=turn_budget))
-        if isinstance(e, ChatResponse)
-    ]
+    turn = opened(asked, ChatQuery(query=question), turn_budget)
+    return [e for e in answer_turn(turn) if isinstance(e, ChatResponse)]
+
+
+def opened(asked: Service, query: ChatQuery, budget: TurnBudget, deadline: Deadline | None = None) -> Turn:
+    return Turn.open(query, asked.resources, models=quill.paid_from(budget, asked), deadline=deadline)
 
 
 def without_usage(events: list[dict[str, object]]) -> list[dict[str, object]]:
@@ -99,7 +99,7 @@ def test_without_a_word_of_the_provider_more_is_counted_than_was_sent(index: Pat
 def test_an_answer_that_is_left_is_counted_to_its_longest(index: Path, cohere: CohereServer) -> None:
     asked, turn_budget = service(index, cohere), TurnBudget()
     cohere.say(ChatReply(" ".join([SAID] * 5), [(SAID, ["1"])]))
-    events = answer_turn(Turn.open(ChatQuery(query=QUESTION), asked.resources, turn_budget=turn_budget))
+    events = answer_turn(opened(asked, ChatQuery(query=QUESTION), turn_budget))
     next(e for e in events if isinstance(e, Delta))
     events.close()
     assert turn_budget.output_tokens == 600
@@ -194,11 +194,7 @@ def test_an_answer_that_is_left_before_its_first_word_is_counted_too(index: Path
     leaving = Thread(target=leave)
     leaving.start()
     with pytest.raises(ClientDisconnected):
-        list(
-            answer_turn(
-                Turn.open(ChatQuery(query=QUESTION), asked.resources, deadline=deadline, turn_budget=turn_budget)
-            )
-        )
+        list(answer_turn(opened(asked, ChatQuery(query=QUESTION), turn_budget, deadline)))
     leaving.join()
     assert turn_budget.output_tokens == 600
     assert turn_budget.input_tokens > 500
@@ -251,9 +247,9 @@ def test_no_turn_costs_more_than_it_reserves(index: Path, cohere: CohereServer) 
         # A service that counts nothing, for a rewriting and a draft.
         for _ in range(2):
             cohere.say(ChatReply(SAID, [(SAID, ["1"])], change=without_usage))
-        with asked.resources.budget.reserving(UsualCost(1, 1)) as budget:
+        with quill.meter_of(asked).budget.reserving(UsualCost(1, 1)) as budget:
             query = ChatQuery(query=question[:1500], conversation_history=history)
-            assert [*answer_turn(Turn.open(query, asked.resources, turn_budget=budget))]
+            assert [*answer_turn(opened(asked, query, budget))]
             assert 0 < budget.micros <= sum(reservation.micros for reservation in budget.reservations)
         assert spent() > before
         before = spent()
@@ -283,8 +279,8 @@ def test_a_long_conversation_that_is_kept_costs_no_more_than_it_reserves(
     for number in range(9):
         lines = "" if number == 8 else ("─" * 120 + " ") * 14
         query = ChatQuery(query=f"{QUESTION} {number}? {lines}"[:1900], thread_id="t1")
-        with asked.resources.budget.reserving(UsualCost(1, 1)) as budget:
-            assert [*answer_turn(Turn.open(query, asked.resources, turn_budget=budget))]
+        with quill.meter_of(asked).budget.reserving(UsualCost(1, 1)) as budget:
+            assert [*answer_turn(opened(asked, query, budget))]
             assert 0 < budget.micros <= sum(reservation.micros for reservation in budget.reservations)
     assert spent() > 0
     told = [len(r.body["messages"][-1]["content"].encode()) for r in cohere.history if not r.body["stream"]]
@@ -302,15 +298,18 @@ def test_without_room_for_the_dearer_of_two_generators_none_is_asked(index: Path
     asked, spent = counted(asked, 40_000)
     for _ in range(3):
         ask(asked, QUESTION)
-    assert asked.resources.budget._limiter.reserve("docs#1970-01-01", 39_000, 40_000, 0.0)
+    assert quill.meter_of(asked).budget._limiter.reserve("docs#1970-01-01", 39_000, 40_000, 0.0)
     before = spent()
     assert ask(asked, QUESTION).status == "degraded"
     assert spent() == before
 
 
-def test_what_costs_nothing_is_used_as_it_is() -> None:
-    models = Models.open(Settings())
-    assert TurnModels.for_budget(models).generator is models.generator
+def test_without_a_model_nothing_is_metered() -> None:
+    resources = Service.open(Settings()).resources
+    assert resources.meter is None
+    with resources.reserving("a question", drafts=True, votes=True) as models:
+        assert models is resources.models
+        assert (models.spending.level, models.spending.reason, models.spending.usd) == ("full", None, 0.0)
 
 
 def test_nothing_is_logged_of_what_was_asked(

@@ -13,9 +13,9 @@ import pytest
 
 from api import quill
 from chapterverse.settings import Settings
-from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatResponse
+from chapterverse_api.ext.budget.circuit_breaker import FAILURE_THRESHOLD
 from fakes.loopback import Fault
 from fakes.odd_model import FORBIDDEN, ODDITIES, PIECES, TEXT, OddModel
 from fakes.openai_server import OpenAIServer, chunk
@@ -94,7 +94,7 @@ def test_a_prompt_that_is_too_long_for_all_is_no_failure_of_the_service(index: P
     service = session(index, model, "too-long-always")
     for _ in range(2 * FAILURE_THRESHOLD):
         assert quill.ask(service, QUESTION).degraded_reason == WITHHELD
-    assert not service.resources.models.circuits["generator"].is_open
+    assert "generator" not in service.status().degraded
 
 
 @pytest.mark.parametrize(("name", "requests"), [("no-stream", 2), ("no-system", 2), ("no-counts", 2)])
@@ -160,7 +160,7 @@ def test_fifty_readers_at_once_pay_for_no_other_s_question(index: Path, model: O
         # Each oddity is met by several readers at once, and each reader meets several.
         for outcome in [readers.submit(read, n * len(names) // READERS) for n in range(READERS)]:
             outcome.result()
-    failing = {name for name, service in services.items() if service.resources.models.circuits["generator"].is_open}
+    failing = {name for name, service in services.items() if "generator" in service.status().degraded}
     assert failing <= {name for name in names if ODDITIES[name].outcome in ("quoted", "early")}
     assert not {name for name in failing if ODDITIES[name].withholds}
 

@@ -15,11 +15,11 @@ from api.quill import ask
 from chapterverse.errors import InputError, ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api import phrases
-from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Meta, SearchedAs, Segment
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import GenerationRequest
+from chapterverse_api.ext.budget.circuit_breaker import FAILURE_THRESHOLD
 from chapterverse_api.service import Service
 
 QUESTION = "How do I clear the cache?"
@@ -137,7 +137,7 @@ def test_a_section_without_a_sentence_is_quoted_or_refused_and_fails_nothing(
     for _ in range(FAILURE_THRESHOLD):
         answer = ask(service, question)
         assert (answer.status, answer.degraded_reason) == (status, None)
-    assert not service.resources.models.circuits["generator"].is_open
+    assert "generator" not in service.status().degraded
 
 
 def test_a_selection_of_a_whole_section_is_quoted(tmp_path: Path) -> None:
@@ -401,7 +401,7 @@ def test_a_model_that_refuses_is_up(index: Path) -> None:
     assert ask(service, QUESTION).status == "not_in_docs"
     service = quill.changed(service, generator=ScriptedGenerator(breaks=0))
     ask(service, QUESTION)
-    assert not service.resources.models.circuits["generator"].is_open
+    assert "generator" not in service.status().degraded
 
 
 def test_a_reader_who_leaves_is_no_failure_of_the_model(index: Path) -> None:
@@ -413,7 +413,7 @@ def test_a_reader_who_leaves_is_no_failure_of_the_model(index: Path) -> None:
         deadline.abort()
         with pytest.raises(ClientDisconnected):
             list(events)
-    assert not service.resources.models.circuits["generator"].is_open
+    assert "generator" not in service.status().degraded
 
 
 @pytest.mark.parametrize("page", ["https://evil.example.net/cache/", "http://quill.example.com.evil.net/docs/"])

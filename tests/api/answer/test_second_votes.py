@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,16 +14,16 @@ import pytest
 from api import quill
 from api.answer.test_pipeline import ScriptedGenerator
 from chapterverse.settings import Settings
-from chapterverse_api.answer.metering import MAX_VOTE_BYTES, MAX_VOTES, usual_cost
 from chapterverse_api.answer.pipeline import answer_turn
-from chapterverse_api.answer.resources import TurnModels
+from chapterverse_api.answer.resources import BudgetLevel
 from chapterverse_api.answer.turn import Turn
-from chapterverse_api.budget.daily_budget import BudgetLevel, TurnBudget
-from chapterverse_api.budget.prices import Price, Prices
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Segment
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.draft.draft import Span
+from chapterverse_api.draft.draft import MAX_VOTE_BYTES, MAX_VOTES, Span
+from chapterverse_api.ext.budget.daily_budget import TurnBudget
+from chapterverse_api.ext.budget.metering import usual_cost
+from chapterverse_api.ext.budget.prices import Price, Prices
 from fakes.loopback import LONG, SOON, Fault, failing
 from fakes.openai_server import KEY, OpenAIServer
 from fakes.recorded_log import recorded_log
@@ -64,8 +62,9 @@ def service(
 def answered(
     asked: ServiceSession, *, budget: TurnBudget | None = None, deadline: Deadline | None = None
 ) -> ChatResponse:
+    models = quill.paid_from(budget, asked) if budget else None
     return quill.whole(
-        answer_turn(Turn.open(ChatQuery(query=QUESTION), asked.resources, turn_budget=budget, deadline=deadline))
+        answer_turn(Turn.open(ChatQuery(query=QUESTION), asked.resources, models=models, deadline=deadline))
     )
 
 
@@ -247,15 +246,5 @@ def test_no_votes_cost_more_than_was_set_aside(index: Path, server: OpenAIServer
 
 
 @pytest.mark.slow
-def test_without_a_checker_nothing_of_it_is_imported(index: Path) -> None:
-    assert TurnModels.for_budget(service(index, None).resources.models).checker is None
-    script = """
-import sys
-from pathlib import Path
-sys.path.insert(0, "tests")
-from api.answer.test_second_votes import SURE, answered, service
-answered(service(Path(sys.argv[1]), None, SURE))
-print(sorted(name for name in sys.modules if "checkers" in name or "second_votes" in name and "test" not in name))
-"""
-    run = subprocess.run([sys.executable, "-c", script, str(index)], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "[]"
+def test_without_a_checker_no_turn_has_one(index: Path) -> None:
+    assert service(index, None).resources.unlimited_models.checker is None

@@ -18,13 +18,13 @@ from chapterverse.settings import Settings
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.app import create_app
-from chapterverse_api.budget.daily_budget import TurnBudget
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Writer
 from chapterverse_api.draft.requests import ChatMessage, ModelRequest, ResponseSchema
 from chapterverse_api.ext.agents.structured_output.schema import read_schema
+from chapterverse_api.ext.budget.daily_budget import TurnBudget
 from fakes.bedrock_server import BedrockServer
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import CohereServer
@@ -157,7 +157,8 @@ def test_both_tries_are_counted(settings: Settings, provider: OpenAIServer) -> N
     for replies in ([json.dumps(TASKS)], ["{}", json.dumps(TASKS)]):
         provider.scripts.extend([reply] for reply in replies)
         budget = TurnBudget()
-        list(answer_turn(Turn.open(ChatQuery(query=QUESTION, output="tasks"), service.resources, turn_budget=budget)))
+        models = quill.paid_from(budget, service)
+        list(answer_turn(Turn.open(ChatQuery(query=QUESTION, output="tasks"), service.resources, models=models)))
         spent.append(budget.usd)
     assert 1.8 * spent[0] < spent[1] < 2.2 * spent[0]
 

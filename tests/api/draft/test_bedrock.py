@@ -17,10 +17,10 @@ from api.draft.drafts import check_leaving, cited, damaged, drafted, make_reques
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.draft import prompts
 from chapterverse_api.draft.draft import Span, Writer
 from chapterverse_api.draft.requests import ChatMessage, ModelRequest, Usage
 from chapterverse_api.ext.bedrock.generator import BedrockGenerator
+from chapterverse_api.ext.models import prompts
 from embedding.providers import aws_environment
 from fakes.bags import tokens
 from fakes.bedrock_server import BedrockServer, event, exception

@@ -16,9 +16,9 @@ from chapterverse import local_server as entry_points
 from chapterverse.errors import ModelLoading
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
-from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.ext.budget.circuit_breaker import FAILURE_THRESHOLD
 from chapterverse_api.ext.openai.model_loader import ModelLoader, open_loaders
 from fakes.loopback import LONG, SOON, Answer, Fault, Request
 from fakes.odd_model import ODDITIES, TEXT, OddModel
@@ -50,7 +50,7 @@ def cold() -> Iterator[ColdModel]:
 
 def test_readers_get_quotes_until_the_model_is_loaded(index: Path, cold: ColdModel) -> None:
     service = ServiceSession.open(Settings(store=f"edge:{index}", generator="openai:usual", openai_url=cold.url))
-    (loader,) = open_loaders(service.resources.models)
+    (loader,) = open_loaders(service.resources)
     loader.start_if_cold()
     assert cold.waiting.wait(SOON)
     for _ in range(FAILURE_THRESHOLD + 1):
@@ -58,7 +58,7 @@ def test_readers_get_quotes_until_the_model_is_loaded(index: Path, cold: ColdMod
         assert (answer.status, answer.degraded_reason) == ("degraded", LOADING)
     # No reader's request ended the loading, or asked for it again.
     assert len(cold.history) == 1
-    assert not service.resources.models.circuits["generator"].is_open
+    assert "generator" not in service.status().degraded
     cold.loaded.set()
     until = time.monotonic() + LONG
     while (answer := quill.ask(service, QUESTION)).degraded_reason == LOADING and time.monotonic() < until:
@@ -80,7 +80,7 @@ def test_a_process_without_such_a_model_loads_nothing_of_the_room() -> None:
 
 def test_a_server_of_others_is_not_asked() -> None:
     service = ServiceSession.open(Settings(generator="openai:gpt-4.1-mini", openai_api_key="k"))
-    assert open_loaders(service.resources.models) == []
+    assert open_loaders(service.resources) == []
 
 
 def test_the_served_model_is_loaded_at_the_start_and_the_loading_ends_at_the_shutdown(
@@ -128,7 +128,7 @@ def test_a_loader_that_was_stopped_stays_so() -> None:
 def test_a_model_that_answers_at_once_is_never_asked_more(index: Path) -> None:
     with OddModel() as warm:
         service = ServiceSession.open(Settings(store=f"edge:{index}", generator="openai:usual", openai_url=warm.url))
-        assert open_loaders(service.resources.models)
+        assert open_loaders(service.resources)
         for _ in range(3):
             assert quill.ask(service, QUESTION).degraded_reason is None
         assert len(warm.history) == 3

@@ -17,9 +17,9 @@ from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.ext.openai.service import OpenAIService
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.draft import prompts
 from chapterverse_api.draft.draft import Span, Writer
 from chapterverse_api.draft.requests import ChatMessage, ModelRequest
+from chapterverse_api.ext.models import prompts
 from chapterverse_api.ext.openai.generator import OpenAIGenerator
 from fakes.instead import instead
 from fakes.loopback import LONG, SOON, Fault, failing, rate_limited, sending

@@ -13,9 +13,16 @@ import pytest
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.ext.knowledge import persona_file
 from chapterverse.model import Persona
-from chapterverse_api.draft import prompts
-from chapterverse_api.draft.prompts import conversation, defuse, instructions, recent_messages, render_sources
-from chapterverse_api.draft.requests import ChatMessage, GenerationRequest, Passage
+from chapterverse_api.draft.requests import (
+    MAX_HISTORY_TOKENS,
+    MAX_SUMMARY_TOKENS,
+    ChatMessage,
+    GenerationRequest,
+    Passage,
+    recent_messages,
+)
+from chapterverse_api.ext.models import prompts
+from chapterverse_api.ext.models.prompts import conversation, defuse, instructions, render_sources
 
 NONCE = "0123456789abcdef"
 URL = "https://docs.example.com/guide/"
@@ -150,11 +157,11 @@ def test_budgets_hold() -> None:
     for character in ("a", "é", "鍵", "\U0001f511"):
         history = tuple(ChatMessage("user" if i % 2 else "assistant", f"{i}" + character * 3000) for i in range(10))
         said = conversation(make_request("How?", history=history))
-        assert tokens(said) < prompts.MAX_HISTORY_TOKENS + 10
+        assert tokens(said) < MAX_HISTORY_TOKENS + 10
         # The newest is there, whatever it costs the others.
         assert said[-1].content.startswith(f"9{character}")
         assert tokens(conversation(make_request("How?", context=character * 10_000))) < prompts.MAX_CONTEXT_TOKENS + 20
-        assert tokens(conversation(make_request("How?", summary=character * 10_000))) < prompts.MAX_SUMMARY_TOKENS + 20
+        assert tokens(conversation(make_request("How?", summary=character * 10_000))) < MAX_SUMMARY_TOKENS + 20
     whole = "why " * 1000
     assert conversation(make_request(whole))[0].content == whole.strip()
 

@@ -8,7 +8,7 @@ import pytest
 
 from api.draft.drafts import slices
 from chapterverse.errors import ProviderError
-from chapterverse_api.draft.draft import strip_controls
+from chapterverse_api.ext.check.links.address_filter import strip_controls
 from chapterverse_api.ext.models.reasoning import ReasoningFilter, join_surrogates
 from chapterverse_api.ext.models.wire import MAX_ANSWER_CHARS, read_all
 

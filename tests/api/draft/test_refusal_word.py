@@ -9,8 +9,8 @@ import pytest
 from api.draft.drafts import passage
 from chapterverse.errors import ProviderError
 from chapterverse_api.draft.draft import Span
-from chapterverse_api.draft.prompts import REFUSAL
 from chapterverse_api.ext.models.draft_reader import DraftReader
+from chapterverse_api.ext.models.prompts import REFUSAL
 from chapterverse_api.ext.models.reasoning import refuses
 from growth import assert_linear
 

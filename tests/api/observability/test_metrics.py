@@ -84,7 +84,7 @@ class Measured(Scripted):
             stages={"embed": 0.05, "search": 0.01, "weigh": 0.001, "rerank": 0.06, "generate": 0.9},
             degraded=True,
         )
-        metrics.measure_cost(0.0031, 4000, 300, 81.5)
+        metrics.measure(CostUsd=0.0031, InputTokens=4000, OutputTokens=300, BudgetShare=81.5)
         yield ANSWER
 
 

@@ -9,8 +9,8 @@ from chapterverse.model import FAQ, Chunk
 from chapterverse.text import lexical
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.draft.prompts import render_sources
 from chapterverse_api.ext.models.prompt_room import fill_room, find_around, without_waste
+from chapterverse_api.ext.models.prompts import render_sources
 from chapterverse_api.search.passages import make_passages
 from chapterverse_api.search.ranking import Candidate
 from fakes.openai_server import KEY, OpenAIServer

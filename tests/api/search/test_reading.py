@@ -17,7 +17,7 @@ import pytest
 from api import quill
 from api.scripted import serving
 from chapterverse.model import Scope
-from chapterverse.reading.model import Reading, ReadingModel
+from chapterverse.reading import Reading, ReadingModel
 from chapterverse.settings import Settings
 from chapterverse_api.answer.resources import Models
 from chapterverse_api.app import create_app

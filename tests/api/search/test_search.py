@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from api import quill
-from chapterverse.errors import InputError, ProviderError
+from chapterverse.errors import BudgetSpent, InputError, ProviderError
 from chapterverse.filters import parse_filter
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, only_scope, open_store
-from chapterverse_api.budget.daily_budget import BudgetSpent
 from chapterverse_api.index.site_index import page_of
 from chapterverse_api.search.ranking import RANK_WEIGHTS
 from chapterverse_api.search.reading import rerank

@@ -165,8 +165,8 @@ def test_a_late_answer_leaves_less_time_for_a_summary(
     for _ in range(SUMMARY_TURNS - 1):
         answer = quill.ask(service, CACHE, thread_id="abc")
     turn = Turn.open(ChatQuery(query=CACHE, thread_id="abc"), service.resources)
-    turn.started -= took
-    turn.models = replace(turn.models, writer=scribe)
+    turn.progress.started -= took
+    turn.models = replace(turn.models, generator=scribe)
     turn.search()
     list(turn.end(answer.model_copy(update={"turn_id": turn.id})))
     assert left - 1 <= scribe.asked[0].seconds <= left

@@ -12,7 +12,7 @@ from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery, ChatResponse, SourceChunk
 from chapterverse_api.draft.draft import Writer
-from chapterverse_api.draft.prompts import MAX_SUMMARY_TOKENS
+from chapterverse_api.draft.requests import MAX_SUMMARY_TOKENS
 from chapterverse_api.ext.conversations.threads import SUMMARY_TURNS, Threads, open_threads, summarize_offline
 from chapterverse_api.records import CitedSource, RecordsFault, StoredThread, StoredTurn
 from fakes import postgres

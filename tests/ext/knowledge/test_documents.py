@@ -16,12 +16,12 @@ from api import quill
 from chapterverse.cli import app
 from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.ext.knowledge.documents import read_faq, without_comments
+from chapterverse.ext.site_check.status import derive
 from chapterverse.ext.sources.markdown_folder import read_markdown_folder
 from chapterverse.ext.transfer import export_file, maintenance
 from chapterverse.indexing import sync
-from chapterverse.indexing.documents import find_documents
+from chapterverse.indexing.additions import find_documents
 from chapterverse.indexing.report import Report
-from chapterverse.indexing.status import derive
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import FAQ, MEMORY, Chunk

@@ -18,12 +18,12 @@ from chapterverse.errors import ConfigurationError, InputError, UnreadablePage, 
 from chapterverse.ext.knowledge.persona import from_text, persona_of, to_text
 from chapterverse.ext.knowledge.persona_file import MAX_FILE_TOKENS, read_persona
 from chapterverse.ext.knowledge.persona_lookup import find_persona, no_pages, persona_path, persona_source
+from chapterverse.ext.site_check.status import derive
 from chapterverse.ext.sources.markdown_folder import read_markdown_folder
 from chapterverse.ext.transfer import export_file, maintenance
 from chapterverse.indexing import sync
-from chapterverse.indexing.documents import PERSONA_FILE
+from chapterverse.indexing.additions import PERSONA_FILE
 from chapterverse.indexing.report import Report
-from chapterverse.indexing.status import derive
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Chunk, Persona, Point, Source

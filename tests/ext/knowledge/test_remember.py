@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from chapterverse.cli import app
 from chapterverse.ext.knowledge.documents import read_knowledge
-from chapterverse.indexing.documents import find_documents
+from chapterverse.indexing.additions import find_documents
 from chapterverse.model import MEMORY
 from chapterverse.settings import Settings
 

@@ -6,8 +6,8 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 
 import pytest
 
-from chapterverse.ext.net.address import strip_version
-from chapterverse.text.hosts import is_loopback, is_private, is_public
+from chapterverse.ext.net.address import is_public, strip_version
+from chapterverse.text.hosts import is_loopback, is_private
 
 HOST = "http://localhost:11434"
 

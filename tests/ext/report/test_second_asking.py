@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.indexing.documents import find_documents
-from chapterverse.indexing.plugins.index_run import update_index
-from chapterverse.indexing.plugins.options import Options
+from chapterverse.indexing.additions import find_documents
+from chapterverse.indexing.index_run import Site, update_index
+from chapterverse.indexing.options import Options
 from chapterverse.readers.built_site import read_site
 from chapterverse.settings import Settings
 from chapterverse_api.ext.conversations.table import RecordsTable, sqlite_database
@@ -131,9 +131,8 @@ def build(settings: Settings, said: Said) -> str:
     """Act as a plugin at the end of a build; return what the report says."""
     said.lines.clear()
     documents = find_documents(settings, None, Path())
-    update_index(
-        read_site(Path("docs"), BASE), settings.override(report=True, site="docs-example"), 256, documents, said
-    )
+    settings = settings.override(report=True, site="docs-example")
+    update_index(Site(read_site(Path("docs"), BASE), documents, settings, 256), said)
     return "; ".join(line for line in said.lines if "asked" in line or "report" in line)
 
 

@@ -6,9 +6,9 @@ import html
 
 import pytest
 
+from chapterverse.readers.html.dom import apply_edits
 from chapterverse.readers.html.metadata import read_metadata
 from chapterverse.readers.html.page_mark import PageMark, find_marked_content, is_source_path, mark_content, seal
-from chapterverse.readers.html.tokenizer import apply_edits
 from growth import assert_linear
 
 MARK = PageMark(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chapterverse.readers.html.structured_data import read_structured_data
+from chapterverse.readers.html.metadata import read_structured_data
 from chapterverse.readers.sections.html_page import read_document
 
 

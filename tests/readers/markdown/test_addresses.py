@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from chapterverse.ext.sources.markdown.addresses import address_rule
-from chapterverse.readers.front_matter import FrontMatter
-from chapterverse.readers.site_generator import SiteGenerator
+from chapterverse.ext.sources.markdown.front_matter import FrontMatter
+from chapterverse.readers.urls import SiteGenerator
 
 BARE = FrontMatter()
 

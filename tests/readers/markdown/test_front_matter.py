@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.errors import UnreadablePage
-from chapterverse.readers.front_matter import FrontMatter, split_front_matter
+from chapterverse.ext.sources.markdown.front_matter import FrontMatter, split_front_matter
 
 
 def test_everything_it_may_say() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from chapterverse.ext.sources.markdown.addresses import AddressRule, address_rule, built_path
-from chapterverse.readers.front_matter import FrontMatter
-from chapterverse.readers.site_generator import SiteGenerator
+from chapterverse.ext.sources.markdown.front_matter import FrontMatter
+from chapterverse.readers.urls import SiteGenerator
 
 
 def rule(generator: SiteGenerator, root: Path, config: str, text: str) -> AddressRule:

@@ -10,8 +10,8 @@ from urllib.parse import unquote
 import pytest
 
 from chapterverse.ext.sources.markdown_folder import read_markdown_folder
-from chapterverse.readers.site_generator import SiteGenerator
 from chapterverse.readers.site_pages import SitePages
+from chapterverse.readers.urls import SiteGenerator
 
 BASE = "https://t.example/docs/"
 

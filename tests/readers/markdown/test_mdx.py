@@ -8,7 +8,7 @@ from chapterverse.ext.sources.markdown.mdx import to_markdown
 from chapterverse.ext.sources.markdown.page import read_markdown
 from chapterverse.model import BlockKind
 from chapterverse.readers.sections.html_page import read_document
-from chapterverse.readers.site_generator import SiteGenerator
+from chapterverse.readers.urls import SiteGenerator
 from growth import assert_linear
 from readers.golden import SITES
 

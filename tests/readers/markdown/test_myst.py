@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.ext.sources.markdown.page import read_markdown
-from chapterverse.readers.site_generator import SiteGenerator
+from chapterverse.readers.urls import SiteGenerator
 from growth import assert_linear
 
 

@@ -8,7 +8,7 @@ from chapterverse.errors import UnreadablePage
 from chapterverse.ext.sources.markdown.page import needs_build, read_markdown
 from chapterverse.model import BlockKind
 from chapterverse.readers.sections.html_page import read_fragment
-from chapterverse.readers.site_generator import SiteGenerator
+from chapterverse.readers.urls import SiteGenerator
 
 
 def test_the_same_blocks_as_from_html() -> None:

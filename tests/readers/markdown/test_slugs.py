@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chapterverse.ext.sources.markdown.slugs import Slugger, slugify
-from chapterverse.readers.site_generator import SiteGenerator
+from chapterverse.readers.urls import SiteGenerator
 
 #: As the captured sites of the real generators have them, further rows from docutils.nodes.make_id itself.
 TABLE = {

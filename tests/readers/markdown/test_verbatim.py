@@ -13,7 +13,7 @@ from chapterverse.indexing.chunking import ChunkSizes, chunk
 from chapterverse.model import BlockKind
 from chapterverse.readers.html.visible_text import strip_invisible
 from chapterverse.readers.sections.html_page import read_fragment
-from chapterverse.readers.site_generator import SiteGenerator
+from chapterverse.readers.urls import SiteGenerator
 from fakes.docs import SCOPE, page
 from growth import assert_linear
 

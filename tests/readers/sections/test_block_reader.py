@@ -112,31 +112,11 @@ def test_an_admonition_with_a_title_alone_keeps_it() -> None:
     "listed",
     [
         '<nav class="contents local" role="doc-toc"><ul><li><a href="#run">Run it</a></li></ul></nav>',
-        '<div class="contents topic"><p class="topic-title">Contents</p><p><a href="#run">Run it</a></p></div>',
-        '<aside class="local topic contents"><ul><li><a href="#run">Run it</a></li></ul></aside>',
     ],
 )
 def test_a_heading_that_a_list_of_contents_names_keeps_its_text(listed: str) -> None:
     heading = '<h2><a class="toc-backref" href="#id1" role="doc-backlink">Run <code>it</code></a></h2>'
     assert by_heading(f"{listed}{heading}<p>So.</p>") == {"Run it": ["So."]}
-
-
-@pytest.mark.parametrize(
-    ("inside", "kept"),
-    [
-        ('<p><a href="a">How to run</a></p>', False),
-        ('<p><a href="a">How to run</a> and <a href="b">Fixtures</a>.</p>', False),
-        ('<ul><li><a href="a"><code>run</code> more</a></li></ul>', False),
-        ('<p>The <a href="a">manual</a> says how to write one.</p>', True),
-        ("<p>Chapter 3</p>", True),
-    ],
-)
-def test_a_box_of_further_links_is_navigation(inside: str, kept: bool) -> None:
-    box = f'<div class="admonition seealso"><p class="admonition-title">See also</p>{inside}</div>'
-    assert bool(read_fragment(box, "T")) == kept
-    assert len(texts(box.replace("seealso", "note"))) == 1
-    # Pages for other programs keep it.
-    assert read_with_links(box, "T", "https://docs.example/")
 
 
 PYMDOWNX = (
@@ -146,9 +126,6 @@ PYMDOWNX = (
 )
 TABS = {
     "pymdownx": PYMDOWNX,
-    "pymdownx, older style": '<div class="tabbed-set"><input type="radio"><label>Linux</label><div '
-    'class="tabbed-content">'
-    '{}</div><input type="radio"><label>macOS</label><div class="tabbed-content">{}</div></div>',
     "sphinx-design": '<div class="sd-tab-set"><input type="radio"><label '
     'class="sd-tab-label">\nLinux</label><div class='
     '"sd-tab-content">{}</div><input type="radio"><label class="sd-tab-label">macOS</label><div '
@@ -180,9 +157,9 @@ def test_tabs_of_every_generator(html: str) -> None:
 
 
 def test_tabs_without_a_panel_or_a_label_lose_nothing() -> None:
-    html = '<div class="tabbed-set"><label>A</label><label>B</label><div class="tabbed-content">x</div>stray</div>'
+    html = '<div class="tabbed-set"><label>A</label><label>B</label><div class="tabbed-block">x</div>stray</div>'
     assert texts(html) == ["B", "**A**\n\nx", "stray"]
-    assert texts('<div class="tabbed-set"><div class="tabbed-content">x</div></div>') == ["x"]
+    assert texts('<div class="tabbed-set"><div class="tabbed-block">x</div></div>') == ["x"]
 
 
 def test_tabs_in_tabs() -> None:

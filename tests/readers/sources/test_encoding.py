@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.errors import UnreadablePage
-from chapterverse.readers.encoding import decode_page, nul_warning
+from chapterverse.readers.folder import decode_page, nul_warning
 
 
 def test_decoding() -> None:

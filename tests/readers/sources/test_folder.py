@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from chapterverse.errors import InputError, UnreadablePage, UnsafePath
-from chapterverse.readers.folder import list_files, read_page, real_path
-from chapterverse.readers.page_bounds import MAX_FILE_BYTES
+from chapterverse.readers.folder import MAX_FILE_BYTES, list_files, read_page, real_path
 
 PAGES = (".html",)
 

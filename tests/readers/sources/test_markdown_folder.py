@@ -9,7 +9,7 @@ import pytest
 
 from chapterverse.errors import UnsafePath
 from chapterverse.ext.sources.markdown_folder import locale_folders, read_markdown_folder
-from chapterverse.readers.site_generator import SiteGenerator
+from chapterverse.readers.urls import SiteGenerator
 from readers.sources.test_built_site import complaints, write
 
 

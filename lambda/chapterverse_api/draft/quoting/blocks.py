@@ -17,7 +17,8 @@ from chapterverse.text.sentences import split
 
 QuotableKind: TypeAlias = Literal["paragraph", "list", "entries", "table", "code"]
 
-_FENCE = re.compile(r"[ >]*(`{3,}|~{3,})")
+#: What begins a line that opens or closes fenced code.
+FENCE = re.compile(r"[ >]*(`{3,}|~{3,})")
 _ITEM = re.compile(r"((?:> ?)* *)(?:[-*+]|\d{1,9}[.)])[ \t]+(?=\S)")
 #: The second line of a definition, under its term.
 _MEANING = re.compile(r":[ \t]+(?=\S)")
@@ -90,7 +91,7 @@ def _pieces(section: str) -> Iterator[tuple[int, int, bool]]:
     for line in section.split("\n"):
         stop = at + len(line)
         text = line.strip()
-        mark = _FENCE.match(line)
+        mark = FENCE.match(line)
         holds = bool(first) and line.startswith("  ") and (_ITEM.match(first) is not None or first[0] == ":")
         if fence:
             if text.lstrip("> ").startswith(fence) and not text.lstrip("> ").strip(fence[0]):
@@ -122,7 +123,7 @@ def _code(section: str, start: int, end: int) -> Iterator[QuotableBlock]:
     is_closed = len(lines) > 1 and not section[slice(*lines[-1])].strip("`~> ")
     inner = [QuotablePart(*line) for line in lines[1 : -1 if is_closed else None]]
     head = section[slice(*lines[0])]
-    mark = _FENCE.match(head)
+    mark = FENCE.match(head)
     yield QuotableBlock("code", start, end, inner, head, mark.group() if mark else "")
 
 
@@ -174,7 +175,7 @@ def _items(section: str, lines: list[tuple[int, int]]) -> Iterator[QuotablePart]
     start, end, level, fence = lines[0][0], lines[0][1], 0, ""
     for at, stop in lines:
         line = section[at:stop]
-        mark, item = _FENCE.match(line), _ITEM.match(line)
+        mark, item = FENCE.match(line), _ITEM.match(line)
         if fence:
             fence = "" if mark and line.strip().startswith(fence) and not line.strip(f"{fence[0]} ") else fence
         elif mark:
@@ -194,18 +195,6 @@ def _paragraph(section: str, start: int, end: int) -> QuotableBlock:
     label = _LABEL.fullmatch(text) is not None
     announces = label or text.rstrip("*_ ").endswith((":", "：", "...", "…"))
     return QuotableBlock("paragraph", start, end, parts, announces=announces, label=label)
-
-
-def close_fence(text: str) -> str:
-    """Return a piece of Markdown with the fence closed that it leaves open."""
-    fence = ""
-    for line in text.split("\n"):
-        mark = _FENCE.match(line)
-        if fence and mark and line.strip("> ").startswith(fence.strip("> ")) and not line.strip("`~> "):
-            fence = ""
-        elif mark and not fence:
-            fence = mark.group()
-    return f"{text}\n{fence}" if fence else text
 
 
 def sentences(text: str) -> Iterator[str]:

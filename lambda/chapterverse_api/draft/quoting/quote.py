@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
-from chapterverse.text.plain import escape_markdown
+from chapterverse.text.markdown import escape_markdown
 from chapterverse_api import phrases
 from chapterverse_api.draft.draft import OMISSION
 from chapterverse_api.draft.quoting.answer_scores import ParsedSection, ScoredPart
-from chapterverse_api.draft.quoting.blocks import QuotableBlock, QuotablePart, close_fence, sentences
+from chapterverse_api.draft.quoting.blocks import FENCE, QuotableBlock, QuotablePart, sentences
 
 #: Words up to which a paragraph or a list is quoted whole, a table or entries, and a list that a quote introduces.
 MAX_WHOLE_WORDS, _MAX_WHOLE_TABLE_WORDS, _MAX_WHOLE_LIST_WORDS = 110, 60, 160
@@ -220,6 +220,18 @@ class Quote:
             return text
         head = text[:MAX_PART_CHARS]
         return (head.rpartition("\n")[0] or head.rpartition(" ")[0] or head).rstrip()
+
+
+def close_fence(text: str) -> str:
+    """Return a piece of Markdown with the fence closed that it leaves open."""
+    fence = ""
+    for line in text.split("\n"):
+        mark = FENCE.match(line)
+        if fence and mark and line.strip("> ").startswith(fence.strip("> ")) and not line.strip("`~> "):
+            fence = ""
+        elif mark and not fence:
+            fence = mark.group()
+    return f"{text}\n{fence}" if fence else text
 
 
 def _ancestors(parts: Sequence[QuotablePart], at: int) -> Iterator[int]:

@@ -23,7 +23,7 @@ from chapterverse_api.contract import (
     SourceChunk,
     dump,
 )
-from chapterverse_api.draft.prompts import estimate_tokens
+from chapterverse_api.draft.requests import estimate_tokens
 from chapterverse_api.ext.agents.message_formats import ExternalMessage, read_messages
 from chapterverse_api.request_limits import (
     MAX_CONTEXT_CHARS,

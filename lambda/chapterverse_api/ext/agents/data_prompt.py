@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from chapterverse_api.draft.prompts import ALL_IS_DATA, NO_LINKS, ONLY_SOURCES, language_rule
 from chapterverse_api.draft.requests import GenerationRequest, ResponseSchema
+from chapterverse_api.ext.models.prompts import ALL_IS_DATA, NO_LINKS, ONLY_SOURCES, language_rule
 
 
 def data_instructions(

@@ -16,7 +16,7 @@ from typing import Any
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.ext.bedrock.runtime import Runtime
 from chapterverse.settings import Settings
-from chapterverse_api.check.checkers import CheckRequest
+from chapterverse_api.draft.draft import CheckRequest
 
 #: Seconds to reach the service, and for one reply; the deadline of the vote ends it earlier.
 _TIMEOUT_SECONDS = (1.0, 10.0)

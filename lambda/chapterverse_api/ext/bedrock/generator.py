@@ -20,7 +20,6 @@ from chapterverse.ext.net.model_errors import no_reply_error
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import TOTAL_SECONDS
 from chapterverse_api.draft.draft import Span
-from chapterverse_api.draft.prompts import MAX_ANSWER_TOKENS, conversation, instructions, new_nonce
 from chapterverse_api.draft.requests import (
     TEMPERATURE,
     ChatMessage,
@@ -30,6 +29,7 @@ from chapterverse_api.draft.requests import (
     ToolCall,
     ToolSpec,
 )
+from chapterverse_api.ext.models.prompts import MAX_ANSWER_TOKENS, conversation, instructions, new_nonce
 from chapterverse_api.ext.models.tool_calls import CallReader
 from chapterverse_api.ext.models.wire import ModelText, read_all, to_spans
 

@@ -16,7 +16,6 @@ from chapterverse.ext.cohere.service import CohereErrors, access
 from chapterverse.ext.net import JsonClient, Reply, Stream, bearer
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.draft import prompts
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import (
     TEMPERATURE,
@@ -27,6 +26,7 @@ from chapterverse_api.draft.requests import (
     ToolCall,
 )
 from chapterverse_api.ext.cohere.answer import CohereAnswer, read_reply_text
+from chapterverse_api.ext.models import prompts
 from chapterverse_api.ext.models.wire import chat_messages, function_specs
 
 DEFAULT_GENERATOR = "command-a-03-2025"

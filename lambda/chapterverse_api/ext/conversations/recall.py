@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from chapterverse.text import lexical
-from chapterverse.text.shortening import cut_to_words
+from chapterverse.text.tokens import cut_to_words
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.conversation.transcript import Conversation, Signer
-from chapterverse_api.draft.prompts import MAX_RECALLED_TOKENS, estimate_tokens
-from chapterverse_api.draft.requests import ChatMessage
+from chapterverse_api.draft.requests import MAX_RECALLED_TOKENS, ChatMessage, estimate_tokens
 from chapterverse_api.records import StoredThread, StoredTurn
 
 #: Most turns to recall, and most turns to read for that.

@@ -14,15 +14,19 @@ from typing import NoReturn
 
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
-from chapterverse.text.shortening import cut_to_words
-from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
+from chapterverse.text.tokens import PROMPT_TOKEN_BYTES, cut_to_words
 from chapterverse_api.answer.event import AnswerGiven
 from chapterverse_api.contract import ChatQuery, ChatResponse, Feedback
 from chapterverse_api.conversation.transcript import Conversation, Signer, truncate
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Writer
-from chapterverse_api.draft.prompts import MAX_HISTORY_TOKENS, MAX_SUMMARY_TOKENS, estimate_tokens
-from chapterverse_api.draft.requests import ChatMessage, ModelRequest
+from chapterverse_api.draft.requests import (
+    MAX_HISTORY_TOKENS,
+    MAX_SUMMARY_TOKENS,
+    ChatMessage,
+    ModelRequest,
+    estimate_tokens,
+)
 from chapterverse_api.ext.conversations.recall import MAX_READ_TURNS, continue_thread
 from chapterverse_api.observability import log
 from chapterverse_api.records import (

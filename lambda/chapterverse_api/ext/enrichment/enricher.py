@@ -13,12 +13,12 @@ from typing import Any, Self
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.answer.resources import Resources
-from chapterverse_api.budget.prices import Price, Use
-from chapterverse_api.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
-from chapterverse_api.check.verdict import judge, load_model
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Writer
 from chapterverse_api.draft.requests import ChatMessage, ModelRequest, Passage, ResponseSchema
+from chapterverse_api.ext.budget.prices import Price, Prices, Use
+from chapterverse_api.ext.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
+from chapterverse_api.ext.check.verdict import judge, load_model
 
 #: Seconds for one page. No reader waits for it.
 _REQUEST_SECONDS = 180.0
@@ -48,7 +48,7 @@ class ServiceEnricher:
         generator = resources.models.generator
         if not isinstance(generator, Writer):
             raise ConfigurationError(f"{generator.name} writes no data, so it can't enrich pages.")
-        return cls(generator, resources.models.prices.generator)
+        return cls(generator, Prices.from_settings(resources.settings).generator)
 
     def write(self, instructions: str, text: str, schema: Mapping[str, Any], tokens: int) -> str:
         form = ResponseSchema("page_enrichment", dict(schema))

@@ -11,7 +11,7 @@ import typer
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, progress_bar
 from chapterverse.cli.parameters import argument, option, print_json, settings_from, switch
-from chapterverse.indexing import publish_policy
+from chapterverse.indexing import index_run
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Head
@@ -56,7 +56,7 @@ def calibrate(
     observations.require_enough(rows, questions)
     settings = settings_from(**flags, ledger=ledger, embedder=embedder, base_url=base_url)
     if not dry_run:
-        publish_policy.require_permission(settings)
+        index_run.require_permission(settings)
     service = EvaluationSession.open(settings)
     with progress_bar() as report:
         outcome = observations.calibrate(rows, most_false, service, settings, report)

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from chapterverse.errors import InputError
-from chapterverse.text.json_text import parse_json
-from chapterverse.text.utf8 import SURROGATE
+from chapterverse.text.json_text import SURROGATE, parse_json
 from chapterverse_api.ext.evaluation.quoting import AnswerKey
 
 #: Markdown emphasis and code marks.

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from chapterverse.text.plain import plain
+from chapterverse.text.markdown import plain
 
 _LETTERS = re.compile(r"[^\W_]+")
 _ENTITY = re.compile(r"&[a-z]+;")

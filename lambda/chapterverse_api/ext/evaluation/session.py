@@ -17,16 +17,16 @@ from chapterverse.calibration import read_weights
 from chapterverse.model import MEMORY, Chunk, Head
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
-from chapterverse.text.plain import plain
+from chapterverse.text.markdown import plain
 from chapterverse.text.sentences import split
 from chapterverse_api import phrases
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.turn import Turn
-from chapterverse_api.check.verifier import verify
 from chapterverse_api.commands.session import History, SearchRow, ServiceSession
 from chapterverse_api.contract import ChatResponse, Delta, Events, Meta, Segment
 from chapterverse_api.draft.draft import OMISSION, Span
 from chapterverse_api.draft.requests import Passage
+from chapterverse_api.ext.check.verifier import verify
 from chapterverse_api.ext.evaluation.answer_metrics import AnswerResult
 from chapterverse_api.ext.evaluation.places import place_without_page
 from chapterverse_api.ext.evaluation.quoting import cut_in_silence, repeats

@@ -13,13 +13,15 @@ from chapterverse.cli.parameters import argument, option, print_json, settings_f
 from chapterverse.model import FAQ, MEMORY, Head
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical, thesaurus
-from chapterverse.text.shortening import ellipsize
+from chapterverse.text.tokens import ellipsize
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.resources import Resources
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.commands.ask import conversation_from, heading_line
 from chapterverse_api.commands.session import without_none
 from chapterverse_api.contract import ChatQuery, ChatResponse
+from chapterverse_api.draft.draft import ShownDraft
+from chapterverse_api.ext.check.results import CheckedSentence
 from chapterverse_api.search.ranking import MAX_SUM, RANK_WEIGHTS, Candidate
 from chapterverse_api.search.results import Retrieval
 from chapterverse_api.search.site_search import reader_filter
@@ -81,9 +83,17 @@ def trace_answer(resources: Resources, query: ChatQuery) -> dict[str, Any]:
         "memories": _memories(sources),
         "retrieval": _retrieval(sources, resources),
         "tools": [use.model_dump(mode="json") for use in sources.tool_uses],
-        "sentences": [check.as_json() for check in turn.verified.checks] if turn.verified else [],
+        "sentences": list(_sentence_checks(turn.draft)) if turn.draft else [],
         "response": response.model_dump(mode="json"),
     }
+
+
+def _sentence_checks(draft: ShownDraft) -> Iterator[dict[str, Any]]:
+    """Yield what the check says of each sentence. A quote that needed none says what its source says."""
+    yield from (check.as_json() for check in draft.checks)
+    for span in () if draft.checks else draft.spans:
+        if span.kind == "quote":
+            yield CheckedSentence.of_quote(span).as_json()
 
 
 def _nearest_faq(query: ChatQuery, sources: Sources, resources: Resources) -> dict[str, Any] | None:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from chapterverse.text.sentences import Sentence, SentenceReader, strip_marks
-from chapterverse_api.answer.segments import DraftSentence, QuoteReader
-from chapterverse_api.check.links.known_text import SiteText
-from chapterverse_api.check.verifier import CitedRanges
-from chapterverse_api.draft.draft import Span, silence_error, strip_controls
+from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import Passage
+from chapterverse_api.ext.check.links.address_filter import AddressFilter, strip_controls
+from chapterverse_api.ext.check.links.known_text import SiteText
+from chapterverse_api.ext.check.verifier import CitedRanges
 from chapterverse_api.ext.models.citation_marks import CitationMarks
 from chapterverse_api.ext.models.reasoning import (
     ReasoningFilter,
@@ -23,22 +23,52 @@ from chapterverse_api.ext.models.reasoning import (
     refuses,
     without_end_mark,
 )
-from chapterverse_api.ext.models.wire import MAX_ANSWER_CHARS, length_error
+from chapterverse_api.ext.models.wire import MAX_ANSWER_CHARS, length_error, silence_error
 
 #: Characters of a sentence and of a block of code. A longer one ends the answer.
 _MAX_SENTENCE_CHARS, _MAX_CODE_CHARS = 2_000, 8_000
 _ITEM = re.compile(r"\s*(?:[-*+>|]|\d{1,3}[.)])\s")
 
 
-class DraftReader(QuoteReader):
-    """Reads one draft of a model."""
+@dataclass(frozen=True, slots=True)
+class DraftSentence:
+    """A sentence as it may be shown.
+
+    Attributes:
+        span: its text, with the ids that the model cites for it.
+        sentence: what is to be checked; None for a quote and for the service's own words, which come as they are.
+    """
+
+    span: Span
+    sentence: Sentence | None = None
+
+
+class DraftReader:
+    """Reads one draft of a model, or quotes, each complete.
+
+    Attributes:
+        refused: the model said that the passages hold no answer.
+        restarts: how often an end mark of reasoning came without a start mark. All that was read before it was
+            reasoning, and no part of the answer.
+        is_cut: a limit of length ended the draft.
+        is_open: the last sentence is a block of code without its end.
+        text: what was read of a model's text, without reasoning.
+    """
 
     def __init__(self, passages: Sequence[Passage], site: SiteText | None = None) -> None:
-        super().__init__(passages, site)
+        self._links = AddressFilter(passages, site=site)
+        self.refused = self.is_cut = self.is_open = False
+        self.restarts, self.text = 0, ""
         self._marks, self._reasoning, self._length = CitationMarks(passages), ReasoningFilter(), 0
         self._begin()
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the answer is complete, so that further text is ignored."""
+        return self.refused or self.is_cut
+
     def read(self, span: Span) -> Iterator[DraftSentence]:
+        """Yield the sentences that this span completes. Raises as `Segments.read` does."""
         self._length += len(span.text)
         if self._length > MAX_ANSWER_CHARS:
             raise length_error()
@@ -51,10 +81,11 @@ class DraftReader(QuoteReader):
         else:
             yield from self._read_prose("", (), last=True)
             self._has_text = True
-            yield DraftSentence(replace(span, text=self.links.without_foreign(span.text)))
+            yield DraftSentence(replace(span, text=self._links.without_foreign(span.text)))
         self.is_cut = self.is_cut or span.cut
 
     def end(self) -> Iterator[DraftSentence]:
+        """Yield the sentences that remain. Raises `ProviderError` if a model wrote nothing."""
         if not self.refused:
             yield from self._read_prose(self._reasoning.read("", last=True), (), last=True)
             if not (self._has_text or self.refused):
@@ -99,7 +130,7 @@ class DraftReader(QuoteReader):
         if announces or not is_announced:
             self._announced = claimed if announces else ()
         self.is_open = is_code and text.rstrip()[-3:] not in ("```", "~~~")
-        text = f"{self._gap}{self.links.without_foreign(in_plain_words(text))}"
+        text = f"{self._gap}{self._links.without_foreign(in_plain_words(text))}"
         text = text if self._has_text else text.lstrip()
         self._gap = "" if text.strip() else text
         if text.strip():

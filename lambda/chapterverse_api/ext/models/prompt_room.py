@@ -12,8 +12,7 @@ from itertools import islice
 
 from chapterverse.model import FAQ, Chunk
 from chapterverse.text import lexical
-from chapterverse_api.draft.prompts import estimate_tokens
-from chapterverse_api.draft.requests import Passage
+from chapterverse_api.draft.requests import Passage, estimate_tokens
 from chapterverse_api.search.passages import MAX_PASSAGES_TOKENS, MAX_SECTIONS, make_passages
 from chapterverse_api.search.ranking import Candidate, section
 

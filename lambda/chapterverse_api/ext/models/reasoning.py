@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from chapterverse.text.utf8 import SURROGATE
-from chapterverse_api.draft.prompts import REFUSAL
+from chapterverse.text.json_text import SURROGATE
+from chapterverse_api.ext.models.prompts import REFUSAL
 
 _NAME = r"(?:[a-z]{2,12}[:_])?(?:think(?:ing)?|thoughts?|reasoning)"
 _HARMONY = r"(?:<\|start\|>assistant)?<\|channel\|>"

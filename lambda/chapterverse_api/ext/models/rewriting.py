@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
-from chapterverse.text.shortening import cut_to_words
+from chapterverse.text.tokens import cut_to_words
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Writer
 from chapterverse_api.draft.requests import ChatMessage, ModelRequest

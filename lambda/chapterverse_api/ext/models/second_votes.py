@@ -5,14 +5,16 @@ A sentence waits for its vote, `_VOTE_SECONDS` at most. After one failure the wo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Thread
 
 from chapterverse.errors import ProviderError
-from chapterverse.text.utf8 import utf8_length
-from chapterverse_api.answer.metering import MAX_VOTE_BYTES, MAX_VOTES
-from chapterverse_api.check.checkers import Checker, CheckRequest
+from chapterverse.text.sentences import Sentence
+from chapterverse.text.tokens import utf8_length
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.draft.draft import MAX_VOTE_BYTES, MAX_VOTES, Checker, CheckRequest
+from chapterverse_api.ext.check.results import CheckedSentence
+from chapterverse_api.ext.check.verifier import Verifier
 
 #: Seconds for one vote. Bespoke-MiniCheck takes about .2 on a graphics card.
 _VOTE_SECONDS = 3.0
@@ -23,7 +25,7 @@ _GRACE = 0.5
 
 
 class SecondVotes:
-    """The votes on one answer. Implements `answer.segments.Votes`.
+    """The votes on one answer.
 
     Args:
         report: is given each failure.
@@ -54,6 +56,21 @@ class SecondVotes:
     def _fail(self, error: ProviderError) -> None:
         self._failed = True
         self._report(error)
+
+
+def check_sentence(
+    verifier: Verifier, sentence: Sentence, cited_ids: Sequence[str], votes: SecondVotes | None
+) -> tuple[CheckedSentence, CheckerVote | None]:
+    """Check one sentence of an answer or of a claim; return it with the open vote on its citations.
+
+    Args:
+        cited_ids: the ids that its author cites.
+        votes: asks for second votes; None if the words decide.
+    """
+    checked = verifier.check(sentence, cited_ids)
+    if votes is None or not checked.needs_second_vote:
+        return checked, None
+    return checked, votes.ask(verifier.document(checked), sentence.plain_text)
 
 
 class CheckerVote:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from chapterverse_api.draft.prompts import SEARCH, SEARCH_TOOL
 from chapterverse_api.draft.requests import ToolCall
+from chapterverse_api.ext.models.prompts import SEARCH, SEARCH_TOOL
 
 #: Characters of a call's arguments, and calls of one reply, that are read.
 _MAX_ARGUMENT_CHARS, _MAX_CALLS = 8_000, 32

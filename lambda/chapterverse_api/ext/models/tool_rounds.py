@@ -19,18 +19,17 @@ from chapterverse.errors import ChapterVerseError, ProviderError
 from chapterverse.model import Chunk
 from chapterverse.text import lexical
 from chapterverse.text.json_text import parse_json
-from chapterverse.text.plain import plain
-from chapterverse.text.shortening import cut_to_bytes, cut_to_words
-from chapterverse.text.utf8 import PROMPT_TOKEN_BYTES
+from chapterverse.text.markdown import plain
+from chapterverse.text.tokens import PROMPT_TOKEN_BYTES, cut_to_bytes, cut_to_words
 from chapterverse_api import rejections
 from chapterverse_api.answer.turn import Sources, Turn
-from chapterverse_api.check.links.address_filter import AddressFilter
-from chapterverse_api.check.links.known_text import SiteText
 from chapterverse_api.contract import ToolUse
 from chapterverse_api.deadline import ClientDisconnected, Deadline
-from chapterverse_api.draft.prompts import MAX_RESULT_TOKENS, MAX_ROUND_TOKENS, SEARCH_TOOL, frame_bytes
 from chapterverse_api.draft.requests import GenerationRequest, Passage, ToolCall, ToolResult, ToolSpec, Usage
+from chapterverse_api.ext.check.links.address_filter import AddressFilter
+from chapterverse_api.ext.check.links.known_text import SiteText
 from chapterverse_api.ext.models.draft_reader import DraftReader
+from chapterverse_api.ext.models.prompts import MAX_RESULT_TOKENS, MAX_ROUND_TOKENS, SEARCH_TOOL, frame_bytes
 from chapterverse_api.ext.models.reasoning import join_surrogates
 from chapterverse_api.ext.models.tool_calls import read_written_calls
 from chapterverse_api.index.site_index import on_page
@@ -128,7 +127,7 @@ class TurnRounds:
             calls, reader = list[ToolCall](), DraftReader(request.passages)
             try:
                 with (
-                    turn.models.circuit.calling(),
+                    turn.models.drafting(),
                     turn.deadline.raising_on_disconnect(),
                     closing(turn.models.generator.generate(request)) as draft,
                 ):

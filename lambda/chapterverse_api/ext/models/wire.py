@@ -7,10 +7,11 @@ from contextlib import closing
 from dataclasses import asdict
 from typing import Any, TypeAlias
 
-from chapterverse.errors import ProviderError
-from chapterverse.text.shortening import cut_to_bytes
-from chapterverse_api.draft.draft import Span, silence_error, strip_controls
+from chapterverse.errors import AnswerWithheld, ProviderError
+from chapterverse.text.tokens import cut_to_bytes
+from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import ModelRequest, ToolCall, ToolSpec
+from chapterverse_api.ext.check.links.address_filter import strip_controls
 from chapterverse_api.ext.models.reasoning import ReasoningFilter, join_surrogates, without_end_mark
 from chapterverse_api.search.rerankers import MAX_REQUEST_TEXTS, MAX_TEXT_BYTES
 
@@ -111,3 +112,20 @@ def read_scores(reply: Any, count: int, provider: str) -> list[float]:
     if not is_complete or not all(type(s) in (float, int) and 0 <= s <= 1 for s in scores.values()):
         raise ProviderError(f"{provider} answered with something that is no ranking of {count} texts.")
     return [float(scores[i]) for i in range(count)]
+
+
+def silence_error(cut: bool) -> ProviderError:
+    """Return the error for a model that wrote nothing, perhaps because its limit ended its reasoning.
+
+    Without the limit it is this question that gets no answer: services withhold one also by an empty text.
+    """
+    if cut:
+        return ProviderError(
+            "The model spent its whole answer on thoughts: name a model that reasons less, or switch that off."
+        )
+    return AnswerWithheld("The model answered with nothing: ask in other words.")
+
+
+def damage_error() -> ProviderError:
+    """Return the error for a text that lost parts of characters, which a reader can ask for."""
+    return AnswerWithheld("The model answered with damaged characters: ask again.")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
-from chapterverse_api.check.checkers import CheckRequest
+from chapterverse_api.draft.draft import CheckRequest
 from chapterverse_api.draft.requests import ChatMessage, ModelRequest
 from chapterverse_api.ext.openai.generator import OpenAIGenerator
 

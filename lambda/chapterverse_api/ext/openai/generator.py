@@ -23,13 +23,6 @@ from chapterverse.settings import Settings
 from chapterverse.text.hosts import is_private
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Span
-from chapterverse_api.draft.prompts import (
-    MAX_ANSWER_TOKENS,
-    MAX_REASONING_TOKENS,
-    conversation,
-    instructions,
-    new_nonce,
-)
 from chapterverse_api.draft.requests import (
     TEMPERATURE,
     GenerationRequest,
@@ -37,6 +30,13 @@ from chapterverse_api.draft.requests import (
     ResponseSchema,
     ToolCall,
     Usage,
+)
+from chapterverse_api.ext.models.prompts import (
+    MAX_ANSWER_TOKENS,
+    MAX_REASONING_TOKENS,
+    conversation,
+    instructions,
+    new_nonce,
 )
 from chapterverse_api.ext.models.wire import ModelText, chat_messages, function_specs, read_all, to_spans
 from chapterverse_api.ext.openai.chat_reply import RequestRejected, read_texts

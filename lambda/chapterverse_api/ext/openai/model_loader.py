@@ -19,7 +19,7 @@ from chapterverse_api.deadline import Deadline
 
 # The thread opens the service; this module is loaded when the process starts.
 if TYPE_CHECKING:
-    from chapterverse_api.answer.resources import Models
+    from chapterverse_api.answer.resources import Resources
     from chapterverse_api.service import Service
 
 #: Seconds after the start until models are loaded.
@@ -45,7 +45,7 @@ def load_models(open_service: Callable[[], Service]) -> Callable[[], None]:
     def load() -> None:
         # What is wrong is told at the first question.
         with suppress(ChapterVerseError):
-            loaders.extend(open_loaders(open_service().resources.models))
+            loaders.extend(open_loaders(open_service().resources))
         # A question that comes first loads the model itself.
         if not stopping.wait(_START_PAUSE_SECONDS):
             for loader in loaders:
@@ -65,9 +65,10 @@ class _LoadedModel(Protocol):
     def open_loader(self) -> ModelLoader | None: ...
 
 
-def open_loaders(models: Models) -> list[ModelLoader]:
+def open_loaders(resources: Resources) -> list[ModelLoader]:
     """Return what loads the models that write, where they are on servers of one's own."""
-    generators = (models.generator, *([models.economy] if models.economy else []))
+    economy = resources.meter.economy if resources.meter else None
+    generators: tuple[object, ...] = (resources.models.generator, economy)
     loaders = (generator.open_loader() for generator in generators if isinstance(generator, _LoadedModel))
     return [loader for loader in loaders if loader]
 

@@ -6,7 +6,7 @@
     contract    the pydantic model of the route                         validation.py            422
     work        optional proof of work after half of a window           ext/work                 429
     rate        requests of this client: three windows, atomic          guard/rate.py            429
-    budget      the rest of the day's budget for models                 budget/daily_budget.py   a free answer
+    budget      the rest of the day's budget for models                 ext/budget               a free answer
 
 `Guard` in guard/middleware.py wraps everything, so rejections and crashes have the same headers as answers. Without
 CORS headers a browser reports a network error instead of our message.

@@ -14,6 +14,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -21,10 +22,9 @@ from fastapi import Request
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from chapterverse.errors import ConfigurationError
+from chapterverse.errors import ConfigurationError, NotAsked
 from chapterverse.extensions import load_part, open_offer
 from chapterverse.settings import Settings
-from chapterverse_api.circuit_breaker import CircuitBreaker, CircuitOpen
 from chapterverse_api.http.guard.origin import parse_ip
 from chapterverse_api.limits.protocols import Limiter, LimiterFault, RateWindow
 from chapterverse_api.observability import log
@@ -74,7 +74,10 @@ class RateLimit:
         works = settings.proof_of_work and not programs
         self._work = load_part("proof_of_work")(settings.site, self._windows) if works else None
         self._random = secrets.token_bytes(32)
-        self._circuit = CircuitBreaker("limiter", failures=(LimiterFault,))
+        # The counters of this process can't fail.
+        self._counting: Callable[[], AbstractContextManager[None]] = nullcontext
+        if settings.limiter != "memory":
+            self._counting = load_part("circuit_breaker")("limiter", failures=(LimiterFault,)).calling
         self._lock = Lock()
         self._opened: Limiter | None = None
 
@@ -111,14 +114,14 @@ class RateLimit:
     def _admit(self, client: str, salt: bytes, solution: str, now: float) -> float | None:
         """Return the seconds to wait; None if the request is admitted, as it is if counting fails."""
         try:
-            with self._circuit.calling():
+            with self._counting():
                 limiter = self._limiter()
                 if self._work:
                     self._work.check(limiter, salt, client, solution, now)
                 return limiter.admit(client, self._windows, now)
         except LimiterFault as error:
             log.event("error", code="limiter_unavailable", message=str(error))
-        except CircuitOpen:
+        except NotAsked:
             pass
         return None
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from chapterverse.embedding import MAX_COMPONENT, Vector
 from chapterverse.errors import ProviderError, TextRejected, TextTooLong
-from chapterverse.text.utf8 import utf8_length
+from chapterverse.text.tokens import utf8_length
 
 #: Texts that one request may hold, as Cohere documents for itself and on Bedrock; others take more.
 MAX_TEXTS = 96

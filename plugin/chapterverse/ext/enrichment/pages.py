@@ -7,31 +7,26 @@ generated question can help another one. Replies are kept by content, prompt and
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
-import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
+from typing import Any
 
+from chapterverse.build_cache import find_paid, keep_paid
 from chapterverse.calibration import idf_of
 from chapterverse.errors import ProviderError
 from chapterverse.ext.enrichment.prompt import PageRequest, PageSection, ReplyRefused, SectionReply, place, read_reply
 from chapterverse.ext.enrichment.setting import Enricher, EnricherSetting
 from chapterverse.ext.net.retry import RetryPolicy
-from chapterverse.indexing.enrichment import Enrichment, EnrichmentReport
+from chapterverse.indexing.additions import Enrichment
 from chapterverse.model import PAGE, PERSONA, Chunk, Point, SparseVector, embed_hash
 from chapterverse.progress import Progress
-from chapterverse.project import make_folder
 from chapterverse.text import lexical, tokens
-from chapterverse.text.plain import plain
+from chapterverse.text.markdown import plain
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, reply TEXT NOT NULL)"
-#: Seconds to wait for another run's lock.
-_LOCK_SECONDS = 5.0
 #: A section must be among so many.
 _MAX_RANK = 3
 #: Calls at the same time.
@@ -45,33 +40,37 @@ _WRITTEN_SHARE = 0.5
 _MAX_NOTES = 5
 
 
-class _ReplyCache:
-    """A SQLite file. It only saves money: a run ignores errors of reading and writing it. Safe between threads."""
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """What enrichment did in one run.
 
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._lock = threading.Lock()
+    Attributes:
+        enriched: pages with a valid reply, those from the cache included.
+        calls: replies that the model was asked for, in a dry run those that it would be asked for.
+        failed: pages that are indexed without enrichment.
+        questions: valid questions of the model; `questions_kept` of them widen a chunk.
+        keywords: likewise.
+        cost: estimated US dollars of the calls.
+    """
 
-    def read(self, key: str) -> str | None:
-        """Return the reply to a request, None if there is none."""
-        if self._path is None or not self._path.exists():
-            return None
-        with contextlib.suppress(sqlite3.Error, OSError), self._lock, contextlib.closing(self._open()) as db:
-            row = db.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
-            return row[0] if row and isinstance(row[0], str) else None
-        return None
+    enriched: int = 0
+    calls: int = 0
+    failed: int = 0
+    questions: int = 0
+    questions_kept: int = 0
+    keywords: int = 0
+    keywords_kept: int = 0
+    cost: float = 0.0
 
-    def write(self, key: str, reply: str) -> None:
-        if self._path is None:
-            return
-        with contextlib.suppress(sqlite3.Error, OSError, ValueError), self._lock:
-            make_folder(self._path.parent)
-            with contextlib.closing(self._open()) as db, db:
-                db.execute(_SCHEMA)
-                db.execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", (key, reply))
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "cost": round(self.cost, 6)}
 
-    def _open(self) -> sqlite3.Connection:
-        return sqlite3.connect(str(self._path), timeout=_LOCK_SECONDS)
+    def __str__(self) -> str:
+        return (
+            f"{self.enriched} pages enriched by {self.calls} calls for about ${self.cost:.4f} ({self.failed} failed), "
+            f"{self.questions_kept} of {self.questions} questions and {self.keywords_kept} of {self.keywords} keywords "
+            "kept"
+        )
 
 
 class Trial:
@@ -149,7 +148,7 @@ def enrich(
         for path, page_chunks in pages.items()
         if widened[path] is page_chunks and (request := PageRequest.of(page_chunks, setting.name)) is not None
     ]
-    run = _EnrichmentRun(setting, _ReplyCache(setting.cache), dry_run)
+    run = _EnrichmentRun(setting, dry_run)
     replies = run.replies(requests, progress)
     if replies:
         trial = Trial([c for page_chunks in chunks.values() for c in page_chunks], other_points, _languages(chunks))
@@ -193,17 +192,17 @@ def _widen(page_chunks: list[Chunk], lines: Mapping[str, list[str]], fingerprint
 class _EnrichmentRun:
     """The calls of one run, and their results."""
 
-    def __init__(self, setting: EnricherSetting, cache: _ReplyCache, dry_run: bool) -> None:
-        self._setting, self._cache, self._dry_run = setting, cache, dry_run
+    def __init__(self, setting: EnricherSetting, dry_run: bool) -> None:
+        self._setting, self._dry_run = setting, dry_run
         self._failures = 0
         self._reasons: defaultdict[str, list[str]] = defaultdict(list)
         self._notes: list[str] = []
         self.unfinished: set[str] = set()
-        self.report = EnrichmentReport()
+        self.report = _Report()
 
     def replies(self, requests: Sequence[PageRequest], progress: Progress) -> dict[str, list[SectionReply]]:
         """Return the model's reply for each page, by path; pages that failed are left out."""
-        texts = {request.path: self._cache.read(request.key) for request in requests}
+        texts = {request.path: self._paid_reply(request) for request in requests}
         uncached = [request for request in requests if texts[request.path] is None]
         if self._dry_run:
             self._count(uncached, [int(request.tokens * _WRITTEN_SHARE) for request in uncached])
@@ -217,6 +216,11 @@ class _EnrichmentRun:
         failed = sum(map(len, self._reasons.values()))
         self.report = replace(self.report, enriched=len(replies), failed=failed)
         return replies
+
+    def _paid_reply(self, request: PageRequest) -> str | None:
+        """Return the reply that an earlier run was given, None if there is none."""
+        rows = [*find_paid(self._setting.cache, "SELECT reply FROM replies WHERE key = ?", request.key)]
+        return rows[0][0] if rows and isinstance(rows[0][0], str) else None
 
     def _ask_all(self, requests: Sequence[PageRequest], progress: Progress) -> dict[str, str | None]:
         # Opened before the threads, so that a missing key is one error.
@@ -245,7 +249,7 @@ class _EnrichmentRun:
             self._fail(request, str(error).rstrip("."), again=True)
             return None
         self._failures = 0
-        self._cache.write(request.key, text)
+        keep_paid(self._setting.cache, _SCHEMA, "INSERT OR REPLACE INTO replies VALUES (?, ?)", [(request.key, text)])
         return text
 
     def _count(self, requests: Sequence[PageRequest], reply_tokens: Sequence[int]) -> None:

@@ -18,9 +18,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from chapterverse.ext.enrichment.setting import PROMPT
+from chapterverse.ext.net.model_replies import unfence
 from chapterverse.model import Chunk
-from chapterverse.text.json_text import unfence
-from chapterverse.text.plain import plain
+from chapterverse.text.markdown import plain
 
 _INSTRUCTIONS = """\
 You prepare a page of documentation for a search engine. The user message is one JSON object: the page's title and \

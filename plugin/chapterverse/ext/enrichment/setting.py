@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.extensions import load
-from chapterverse.indexing.enrichment import Enrichment
+from chapterverse.indexing.additions import Enrichment
 from chapterverse.model import Chunk
 from chapterverse.settings import Settings
 

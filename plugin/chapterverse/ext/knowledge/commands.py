@@ -13,7 +13,7 @@ from chapterverse.cli.parameters import argument, configure, option, print_json
 from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.ext.knowledge.questions import entry_id
 from chapterverse.extensions import load_part
-from chapterverse.indexing.documents import KNOWLEDGE_FOLDER
+from chapterverse.indexing.additions import KNOWLEDGE_FOLDER
 from chapterverse.model import DOCUMENT_TYPES, FAQ
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot

@@ -15,13 +15,12 @@ from markdown_it import MarkdownIt
 from chapterverse.errors import UnreadablePage
 from chapterverse.ext.knowledge.metadata import validate_metadata
 from chapterverse.model import CHUNK_TOKENS, FAQ, Block, BlockKind, Page, Section, embed_text
-from chapterverse.readers.encoding import decode_page
-from chapterverse.readers.folder import read_page
+from chapterverse.readers.folder import decode_page, read_page
 from chapterverse.readers.front_matter import split_values
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
 from chapterverse.readers.site_pages import require_unchanged
 from chapterverse.text import tokens
-from chapterverse.text.shortening import ellipsize
+from chapterverse.text.tokens import ellipsize
 
 #: Most characters of a question: that of a question to the chat.
 _MAX_QUESTION_CHARS = 4000

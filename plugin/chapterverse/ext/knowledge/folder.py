@@ -14,7 +14,7 @@ from urllib.parse import urljoin
 
 from chapterverse.errors import ConfigurationError, InputError, UnreadablePage
 from chapterverse.ext.knowledge.persona_lookup import find_persona, no_pages, persona_source
-from chapterverse.indexing.documents import KNOWLEDGE_FOLDER, Documents
+from chapterverse.indexing.additions import KNOWLEDGE_FOLDER, Documents
 from chapterverse.model import FAQ, MEMORY, PAGE, PERSONA, Page, Source, main_language
 from chapterverse.settings import Settings
 
@@ -130,8 +130,7 @@ def _listing(folder: Path, kind: str) -> Listing:
 
 def _hash_and_page(folder: Path, name: str, path: str) -> tuple[str, str]:
     """Return a file's SHA-256 and the page that its front matter names; reading it raises its errors later."""
-    from chapterverse.readers.encoding import decode_page
-    from chapterverse.readers.folder import read_page
+    from chapterverse.readers.folder import decode_page, read_page
     from chapterverse.readers.front_matter import split_values
 
     try:

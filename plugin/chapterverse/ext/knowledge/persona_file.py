@@ -12,8 +12,7 @@ from chapterverse.errors import UnreadablePage
 from chapterverse.ext.knowledge.metadata import PersonaMetadata, validate_metadata
 from chapterverse.ext.knowledge.persona import to_text
 from chapterverse.model import NO_LANGUAGE, PERSONA, Block, BlockKind, Page, Persona, Section
-from chapterverse.readers.encoding import decode_page
-from chapterverse.readers.folder import read_page
+from chapterverse.readers.folder import decode_page, read_page
 from chapterverse.readers.front_matter import split_values
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
 from chapterverse.readers.site_pages import require_unchanged

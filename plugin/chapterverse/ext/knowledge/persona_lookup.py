@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.indexing.documents import PERSONA_FILE
+from chapterverse.indexing.additions import PERSONA_FILE
 from chapterverse.model import PERSONA, Page, Source
 
 

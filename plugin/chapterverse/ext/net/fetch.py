@@ -22,11 +22,10 @@ from dataclasses import dataclass, field
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from chapterverse.errors import ConfigurationError, FetchFailed, ProviderError
-from chapterverse.ext.net.address import Address
+from chapterverse.ext.net.address import Address, is_public
 from chapterverse.ext.net.connections import Abort, Connections, Exchange, Request
 from chapterverse.ext.net.messages import content_coding, is_header_safe, lower_headers, unpack_body
 from chapterverse.ext.net.stream import Closing
-from chapterverse.text.hosts import is_public
 from chapterverse.version import __version__
 
 #: What RFC 3986 allows in a segment besides letters and digits, without ";", which separates parameters; and the space.

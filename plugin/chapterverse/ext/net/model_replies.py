@@ -33,6 +33,8 @@ _REASONS: dict[Ending, str] = {
 _ENDINGS = {word: ending for ending, words in _REASONS.items() for word in words.split()}
 #: What stands for no reason yet.
 _UNENDED = {"", "null", "none", "notfinished", "inprogress", "incomplete"}
+#: A fence of Markdown.
+_FENCED = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
 _BETWEEN_WORDS = re.compile(r"[^a-z0-9]+")
 
 #: Why a service rejects a request, as far as that decides what to do:
@@ -204,3 +206,9 @@ def _short_texts(value: Any) -> Iterator[str]:
     for item in value[:_MAX_ITEMS] if isinstance(value, list) else (value,):
         if isinstance(item, str | int) and not isinstance(item, bool):
             yield str(item)[:100]
+
+
+def unfence(text: str) -> str:
+    """Return the text in a fence of Markdown that is all of a text, such as models write around JSON; else the text."""
+    fenced = _FENCED.fullmatch(text)
+    return fenced[1] if fenced else text

@@ -27,16 +27,21 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError, InputErro
 from chapterverse.ext.site_check.index_check import no_pages_of
 from chapterverse.ext.transfer.maintenance import unpublish
 from chapterverse.extensions import load, load_part
-from chapterverse.indexing.documents import find_documents
-from chapterverse.indexing.known_address import read_known_site
-from chapterverse.indexing.plugins.index_run import explain_error, is_to_index, try_to_index, update_index
-from chapterverse.indexing.plugins.options import Options
-from chapterverse.indexing.plugins.project_file import complete
-from chapterverse.indexing.publish_policy import list_problems
+from chapterverse.indexing.additions import find_documents
+from chapterverse.indexing.index_run import (
+    Site,
+    explain_error,
+    is_to_index,
+    list_problems,
+    read_known_site,
+    try_to_index,
+    update_index,
+)
+from chapterverse.indexing.options import Options, complete
 from chapterverse.ledger import open_ledger
 from chapterverse.model import Source
-from chapterverse.readers.site_generator import SiteGenerator
 from chapterverse.readers.site_pages import SitePages
+from chapterverse.readers.urls import SiteGenerator
 from chapterverse.settings import Settings
 from chapterverse.site import starters
 from chapterverse.site.delivery import deliver
@@ -267,4 +272,4 @@ def _index_preview(state: _PreviewState, settings: Settings, options: Options) -
 
 def _index(reading: SitePages, settings: Settings, options: Options, docs: Path | None) -> None:
     documents = find_documents(settings, docs, Path())
-    update_index(reading, settings, options.chunk_tokens, documents, LOG)
+    update_index(Site(reading, documents, settings, options.chunk_tokens), LOG)

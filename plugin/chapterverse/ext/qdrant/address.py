@@ -10,7 +10,7 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.model import slug
 from chapterverse.settings import Settings
 from chapterverse.text.hosts import is_loopback
-from chapterverse.text.shortening import cut_to_bytes
+from chapterverse.text.tokens import cut_to_bytes
 
 #: The collection of all heads. No site has this name, because no slug has an underscore.
 _HEADS = "chapterverse_heads"

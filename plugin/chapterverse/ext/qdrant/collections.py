@@ -18,7 +18,7 @@ from chapterverse.ext.qdrant.server import NoCollection
 from chapterverse.ext.qdrant.writer import QdrantWriter
 from chapterverse.filters import FIELDS, NUMBERS
 from chapterverse.model import EmbedderCard
-from chapterverse.store.heads import translating_errors
+from chapterverse.store import translating_errors
 
 _KEYWORD, _INTEGER = {"type": "keyword"}, {"type": "integer"}
 #: Every field that we filter by has an index, so that servers in strict mode take our requests.

@@ -21,8 +21,7 @@ from chapterverse.ext.qdrant.record import CollectionLayout, RetiredGeneration, 
 from chapterverse.ext.qdrant.snapshot import QdrantSnapshot
 from chapterverse.ext.qdrant.writer import QdrantWriter
 from chapterverse.model import EmbedderCard, Head, Point
-from chapterverse.store import batches, check_point
-from chapterverse.store.heads import check_next
+from chapterverse.store import batches, check_next, check_point
 
 #: Points of one request: about 2 MB with vectors of so many dimensions, which arrive in time at 2 Mbit/s. Fewer if
 #: vectors are larger.

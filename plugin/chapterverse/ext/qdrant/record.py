@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from chapterverse.model import NAMESPACE, Head, Scope
-from chapterverse.store.heads import parse_head, translating_errors
+from chapterverse.store import parse_head, translating_errors
 
 
 @dataclass(frozen=True, slots=True)

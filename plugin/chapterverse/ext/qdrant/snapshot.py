@@ -12,8 +12,7 @@ from chapterverse.ext.qdrant.record import CollectionLayout, scope_key
 from chapterverse.ext.qdrant.server import MAX_POINTS, NoCollection, QdrantServer
 from chapterverse.filters import Filter
 from chapterverse.model import Chunk, Head, Point, SparseVector
-from chapterverse.store import Hit, batches, rank_with_ties
-from chapterverse.store.heads import translating_errors
+from chapterverse.store import Hit, batches, rank_with_ties, translating_errors
 
 #: Values of one filter.
 _FILTER_VALUES = 500

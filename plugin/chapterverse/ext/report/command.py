@@ -21,7 +21,7 @@ from chapterverse.ext.report.page import write_page
 from chapterverse.ext.report.second_asking import ask_again, is_current, write_file
 from chapterverse.ext.report.turns import AskedTurn, LogReading, read_log
 from chapterverse.extensions import load, load_part
-from chapterverse.indexing.plugins.index_run import Log
+from chapterverse.indexing.index_run import Log
 from chapterverse.progress import Progress
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store

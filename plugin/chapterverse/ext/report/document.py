@@ -16,7 +16,7 @@ from chapterverse.ext.report.turns import AskedTurn, count_readers, mark_asked_a
 from chapterverse.model import Chunk
 from chapterverse.progress import Progress
 from chapterverse.readers.html.visible_text import collapse, strip_invisible
-from chapterverse.text.shortening import ellipsize
+from chapterverse.text.tokens import ellipsize
 
 Document: TypeAlias = dict[str, Any]
 #: The `title` and `url` of a section, and the `chapter` it is in.

@@ -12,7 +12,7 @@ import re
 from chapterverse.model import replace_unstorable
 from chapterverse.readers.html.visible_text import strip_invisible
 from chapterverse.text import secrets_in_text
-from chapterverse.text.shortening import ellipsize
+from chapterverse.text.tokens import ellipsize
 
 _MASK = "…"
 #: Characters of a question that a report shows.

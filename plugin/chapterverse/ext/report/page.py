@@ -15,7 +15,7 @@ from typing import Any
 
 from chapterverse.ext.report.document import Document, list_facts
 from chapterverse.ext.report.markdown import DIFFERENCES, period_text, readers_text
-from chapterverse.text.shortening import ellipsize
+from chapterverse.text.tokens import ellipsize
 from chapterverse.version import __version__
 
 _WIDTH, _HEIGHT, _EDGE, _BAR, _LABEL = 720, 180, 24, 26, 260

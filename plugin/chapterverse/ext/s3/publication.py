@@ -22,11 +22,11 @@ from chapterverse.ext.s3.lease import S3Lease
 from chapterverse.ext.s3.pack import PackedSize, pack_folder
 from chapterverse.ext.s3.responses import Conflict, S3Rejection
 from chapterverse.model import EmbedderCard, Head
-from chapterverse.store import files
-from chapterverse.store.heads import (
+from chapterverse.store import (
     check_next,
     describe_damage,
-    encode,
+    encode_head,
+    files,
     overtaken_error,
     parse_head_document,
     translating_errors,
@@ -73,7 +73,7 @@ class S3Head:
 
     def encode(self) -> bytes:
         """Return the document. No two are equal, so the write of a publisher that has read another one is rejected."""
-        return encode(
+        return encode_head(
             self.head,
             artefact={"name": self.artefact.name, **asdict(self.artefact.packed)},
             retired={name: since.isoformat() for name, since in self.retired.items()},

@@ -19,8 +19,7 @@ from chapterverse.ext.s3.publication import HEAD, CurrentHead, S3Head, S3Publica
 from chapterverse.ext.s3.responses import NotModified, S3Rejection
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
-from chapterverse.store import RequestGuard, files
-from chapterverse.store.heads import folder_name, missing_error
+from chapterverse.store import RequestGuard, files, folder_name, missing_error
 from chapterverse.store.shard_publication import open_live
 
 if TYPE_CHECKING:

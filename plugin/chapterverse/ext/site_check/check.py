@@ -28,14 +28,12 @@ from chapterverse.ext.site_check.index_check import IndexedPages, no_pages_of, o
 from chapterverse.ext.site_check.inspection import Inspection, has_text, inspect, read_ids
 from chapterverse.ext.site_check.links import NOWHERE, InternalLinks, Places, has, read_redirects
 from chapterverse.ext.site_check.secret_scan import SecretScanner
-from chapterverse.indexing.known_address import read_known_site
-from chapterverse.indexing.status import State
-from chapterverse.page_globs import PageGlobs
+from chapterverse.ext.site_check.status import State
+from chapterverse.indexing.index_run import read_known_site
 from chapterverse.page_kinds import explain_no_text
 from chapterverse.progress import Progress, track
 from chapterverse.readers.built_site import read_site
-from chapterverse.readers.encoding import decode_page
-from chapterverse.readers.folder import list_files, read_page, real_path
+from chapterverse.readers.folder import PageGlobs, decode_page, list_files, read_page, real_path
 from chapterverse.readers.site_pages import SitePages
 from chapterverse.readers.urls import clean_url, read_sitemap
 from chapterverse.settings import Settings

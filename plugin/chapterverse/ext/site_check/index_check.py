@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
+from chapterverse.ext.site_check import status
 from chapterverse.ext.site_check.findings import Way
-from chapterverse.indexing import status
-from chapterverse.indexing.status import State
+from chapterverse.ext.site_check.status import State
 from chapterverse.ledger import UNREAD, Ledger, open_ledger, rows_of
 from chapterverse.model import PAGE, Head, Scope, Section, Source, join_blocks
 from chapterverse.readers.html.metadata import PageMetadata

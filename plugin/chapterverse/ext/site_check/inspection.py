@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import accumulate
 
+from chapterverse.readers.html.dom import after_raw, parse_attributes, start_tags
 from chapterverse.readers.html.metadata import PageMetadata, read_metadata
-from chapterverse.readers.html.tokenizer import after_raw, parse_attributes, start_tags
 from chapterverse.readers.html.visible_text import unescape
 from chapterverse.readers.sections.html_page import read_fragment
 from chapterverse.site.tags import PageFrame, open_frame

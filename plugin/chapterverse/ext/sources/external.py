@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -10,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 from chapterverse.errors import UnreadablePage
 from chapterverse.ext.sources.pdf import paragraphs, read_pdf
 from chapterverse.model import Page
-from chapterverse.readers.encoding import declared_charset, decode_leniently, is_binary, web_charset
+from chapterverse.readers.folder import declared_charset, is_binary, web_charset
 from chapterverse.readers.html.metadata import asks_for_no_index
 from chapterverse.readers.sections.outline import title_from_path
 
@@ -79,7 +80,7 @@ class Media:
     def decode(self, content: bytes) -> str:
         """Return the text of a document. As in browsers, a wrong byte rejects no page."""
         charset = self.charset or (declared_charset(content) if self.format is Format.HTML else "")
-        return decode_leniently(content, charset)
+        return _decode_leniently(content, charset)
 
 
 def asks_not_to_be_indexed(content: bytes, media: Media) -> bool:
@@ -120,3 +121,10 @@ def read_external(content: bytes, media: Media, path: str, url: str, language: s
     built = read_document(text)
     title = built.title or title
     return page(title, built.language, built.sections, tags=built.tags, created_at=built.created_at)
+
+
+def _decode_leniently(content: bytes, charset: str) -> str:
+    """Return a text by Python's name of its encoding, "" for UTF-8 or else Windows-1252; wrong bytes become U+FFFD."""
+    with contextlib.suppress(UnicodeDecodeError):
+        return content.decode(charset or "utf-8-sig")
+    return content.decode(charset or "cp1252", "replace")

@@ -25,7 +25,7 @@ from chapterverse.ext.net.messages import DamagedBody, unpack_body
 from chapterverse.ext.sources.downloads import Downloads, StoredDownload
 from chapterverse.ext.sources.entries import ExternalEntry, require_file
 from chapterverse.ext.sources.external import Media, asks_not_to_be_indexed, read_external
-from chapterverse.indexing.diff import ExternalSources
+from chapterverse.indexing.additions import ExternalSources
 from chapterverse.model import PAGE, Page, Source, main_language
 from chapterverse.page_kinds import OPTED_OUT
 from chapterverse.readers.folder import read_page

@@ -14,18 +14,15 @@ from urllib.parse import quote, urljoin
 
 from chapterverse.errors import InputError, UnreadablePage
 from chapterverse.ext.sources.markdown.addresses import address_rule, built_path, config_word
+from chapterverse.ext.sources.markdown.front_matter import FrontMatter, split_front_matter
 from chapterverse.ext.sources.markdown.hugo import HugoAddresses
 from chapterverse.ext.sources.markdown.page import SYNTAXES, needs_build, read_markdown
 from chapterverse.model import Image, Page, Section, Source
-from chapterverse.page_globs import PageGlobs
 from chapterverse.page_kinds import EXCLUDED, NO_PAGE, OPTED_OUT
-from chapterverse.readers.encoding import decode_page
-from chapterverse.readers.folder import Listing, list_files, read_page
-from chapterverse.readers.front_matter import FrontMatter, split_front_matter
+from chapterverse.readers.folder import Listing, PageGlobs, decode_page, list_files, read_page
 from chapterverse.readers.page_rules import PageFacts
-from chapterverse.readers.site_generator import SiteGenerator
 from chapterverse.readers.site_pages import SitePages, SitePagesDraft, require_unchanged
-from chapterverse.readers.urls import parse_base_url
+from chapterverse.readers.urls import SiteGenerator, parse_base_url
 
 _MARKDOWN = (".md", ".markdown", ".mdx")
 #: A path out of the folder: the folder beside it, and the path below that.

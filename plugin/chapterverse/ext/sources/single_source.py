@@ -12,7 +12,7 @@ from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.errors import InputError
 from chapterverse.ext.sources.entries import parse_entries
 from chapterverse.ext.sources.external_sources import collect_external
-from chapterverse.indexing.diff import keep_all
+from chapterverse.indexing.additions import keep_all
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.target import Target
 from chapterverse.model import Scope, slug

@@ -16,7 +16,7 @@ from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.cli.parameters import option, print_json, settings_from, switch
 from chapterverse.embedding import open_embedder
 from chapterverse.errors import ConfigurationError, IndexMissing, InputError
-from chapterverse.indexing import publish_policy
+from chapterverse.indexing import index_run
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import EmbedderCard, Head, Scope
@@ -71,7 +71,7 @@ def import_(
     from chapterverse.ext.transfer import export_file, maintenance
 
     settings = settings_from(**flags, ledger=ledger, embedder=embedder, base_url=base_url)
-    publish_policy.require_permission(settings)
+    index_run.require_permission(settings)
     name = _display_name(file, "standard input")
     try:
         with _standard(sys.stdin) if _is_dash(file) else file.open(encoding="utf-8") as lines:
@@ -107,7 +107,7 @@ def repair(
     from chapterverse.ext.transfer import maintenance
 
     settings = settings_from(**flags, ledger=ledger)
-    publish_policy.require_permission(settings)
+    index_run.require_permission(settings)
     try:
         index_store, scope = _open(settings)
     except IndexMissing:
@@ -134,7 +134,7 @@ def unpublish(
     from chapterverse.ext.transfer import maintenance
 
     settings = settings_from(**flags, ledger=ledger)
-    publish_policy.require_permission(settings)
+    index_run.require_permission(settings)
     index_store, scope = _open(settings)
     maintenance.unpublish(index_store, open_ledger(settings), scope)
     note(f"Removed the index of {scope}.")

@@ -25,8 +25,7 @@ from chapterverse.errors import InputError
 from chapterverse.extensions import load_part
 from chapterverse.model import Chunk, EmbedderCard, Head, Point, Scope, chunk_id, embed_hash, is_storable
 from chapterverse.readers.urls import site_base
-from chapterverse.store import Snapshot
-from chapterverse.store.heads import parse_head_document
+from chapterverse.store import Snapshot, parse_head_document
 from chapterverse.text.json_text import parse_json
 
 _DIGITS = 6

@@ -1,12 +1,96 @@
-"""Finds the element that holds a page's content, by what generators and HTML call it."""
+"""Finds where the content of a page is: by the element that holds it, as generators and HTML call it.
+
+Where no element holds it alone, by the text that most pages of the site repeat around their own.
+"""
 
 from __future__ import annotations
 
 import functools
 import re
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from chapterverse.readers.html.tokenizer import ATTRIBUTES, parse_attributes
+from chapterverse.readers.html.dom import ATTRIBUTES, BLOCKS, parse_attributes
+from chapterverse.readers.html.visible_text import collapse, unescape
+
+#: Fewer pages show no habit of a site; the share of the pages that repeat a text.
+_LEAST_PAGES, _LEAST_SHARE = 5, 0.8
+#: Pieces at the beginning and at the end of a page that are compared.
+_MAX_FIRST, _MAX_LAST = 400, 100
+#: After so many pages, texts of fewer than a fifth of them are forgotten.
+_FORGET_EVERY, _FORGET_BELOW = 1000, 0.2
+
+# What is never text of a page, the tags of blocks, other tags, text.
+_PIECE_TOKEN = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(script|style|svg|nav|template|noscript)(?=[\s/>]).*?(?:</\1[^>]*+>|\Z)"
+    r"|</?([a-z][a-z0-9-]*+)[^>]*+>?|<|[^<]++",
+    re.DOTALL | re.IGNORECASE,
+)
+_END_TAGS = re.compile(r"(?>(?:\s++|</[^<>]*+>|<!--.*?(?:-->|\Z))*)", re.DOTALL)
+
+
+class Piece(NamedTuple):
+    """A text between the tags of blocks, and its place, in characters."""
+
+    text: str
+    start: int
+    end: int
+
+
+class RepeatedText:
+    """Counts the texts at both ends of pages; `note` each page, then ask what is `around` each page's own."""
+
+    def __init__(self) -> None:
+        self.pages = 0
+        self._texts: Counter[int] = Counter()
+
+    def note(self, html: str) -> None:
+        """Count a page."""
+        self.pages += 1
+        pieces = list(_pieces(html))
+        self._texts.update({hash(piece.text) for piece in (*pieces[:_MAX_FIRST], *pieces[-_MAX_LAST:])})
+        if not self.pages % _FORGET_EVERY:
+            least = self.pages * _FORGET_BELOW
+            self._texts = Counter({text: count for text, count in self._texts.items() if count >= least})
+
+    def around(self, html: str) -> tuple[int, int]:
+        """Return how many characters at the beginning and at the end of a page aren't its own; none if nothing is."""
+        pieces = list(_pieces(html)) if self.pages >= _LEAST_PAGES else []
+        mine = [i for i, piece in enumerate(pieces) if not self._is_repeated(piece)]
+        if not mine:
+            return 0, 0
+        first, last = mine[0], mine[-1]
+        before = _behind(html, pieces[first - 1].end) if first else 0
+        return before, 0 if last == len(pieces) - 1 else len(html) - _behind(html, pieces[last].end)
+
+    def _is_repeated(self, piece: Piece) -> bool:
+        return self._texts[hash(piece.text)] >= self.pages * _LEAST_SHARE
+
+
+def _pieces(html: str) -> Iterator[Piece]:
+    parts: list[str] = []
+    start = end = 0
+    for token in _PIECE_TOKEN.finditer(html):
+        name = token[2]
+        if name is None and not token[0].startswith("<"):
+            if not token[0].isspace():
+                start = start if parts else token.start()
+                end = token.end()
+            if parts or not token[0].isspace():
+                parts.append(token[0])
+        elif parts and name is not None and name.lower() in BLOCKS:
+            yield Piece(collapse(unescape("".join(parts))), start, end)
+            parts = []
+    if parts:
+        yield Piece(collapse(unescape("".join(parts))), start, end)
+
+
+def _behind(html: str, position: int) -> int:
+    """Return the position of the first start tag or text from `position` on."""
+    match = _END_TAGS.match(html, position)
+    return match.end() if match else position
 
 
 @dataclass(slots=True)
@@ -76,27 +160,17 @@ def _find_article(html: str, landmarks: list[Content]) -> Content | None:
 
 
 def _is_part(html: str, article: Content, around: Content) -> bool:
-    """Return whether `main` holds the page's title, or more of its text, besides an article; the body, the title."""
-    is_titled = _TITLE.search(html, article.start, article.end) is not None
-    if around.name == "body":
-        # Its header is that of the site.
-        before = "" if is_titled else _BANNER.sub("", html[around.start : article.start])
-        return any(map(_TITLE.match, _prose(before, 0, len(before))))
-    outside = _prose(html, around.start, article.start) + _prose(html, article.end, around.end)
-    if not is_titled and any(map(_TITLE.match, outside)):
-        return True
-    return bool(outside) and _length(outside) > _length(_prose(html, article.start, article.end))
+    """Return whether the element around an article holds the page's title in its stead."""
+    if _TITLE.search(html, article.start, article.end):
+        return False
+    before = html[around.start : article.start]
+    # The header of a body is that of the site.
+    return _holds_title(_BANNER.sub("", before) if around.name == "body" else before)
 
 
-def _prose(html: str, start: int, end: int) -> list[str]:
-    """Return the headings and paragraphs of a part of a page, without those that a theme sets around the content."""
-    if not _ANY_PROSE.search(html, start, end):
-        return []
-    return [match.group() for match in _PROSE.finditer(html, start, end) if match.lastindex]
-
-
-def _length(prose: list[str]) -> int:
-    return sum(len("".join(_TAG.sub("", text).split())) for text in prose)
+def _holds_title(html: str) -> bool:
+    """Return whether a part of a page has a title, outside of what a theme sets around the content."""
+    return _TITLE.search(html) is not None and any(match.lastindex for match in _TITLE_OR_ASIDE.finditer(html))
 
 
 def _landmarks(html: str, start: int) -> list[Content]:
@@ -155,14 +229,10 @@ _TAG_END = re.compile(rf"<{ATTRIBUTES}(?:>|\Z)")
 # Every "<" of a page is looked at: words whose first letters the pattern knows are found twice as fast.
 _LANDMARK_WORDS = [f"{slash}{word}" for name in _LANDMARKS for word in (name, name.upper()) for slash in ("", "/")]
 _LANDMARK = re.compile(rf"<(!--|(?:{'|'.join(('script', 'SCRIPT', *_LANDMARK_WORDS))})(?=[\s/>]))")
-_PROSE = re.compile(
-    rf"{_ASIDES}|<nav\b.*?(?:</nav|\Z)|<aside\b.*?(?:</aside|\Z)|<footer\b.*?(?:</footer|\Z)"
-    r"|(<h[1-6]\b[^<]*+(?><(?!/h)[^<]*+)*|<p\b[^<]*+(?><(?!/p)[^<]*+)*)",
-    re.DOTALL | re.IGNORECASE,
+_TITLE_OR_ASIDE = re.compile(
+    rf"{_ASIDES}|<nav\b.*?(?:</nav|\Z)|<aside\b.*?(?:</aside|\Z)|(<h1)", re.DOTALL | re.IGNORECASE
 )
 _BANNER = re.compile(r"<header\b.*?(?:</header|\Z)", re.DOTALL | re.IGNORECASE)
-# Most themes have none beside the article, which this finds out five times as fast.
-_ANY_PROSE = re.compile(r"<(?:[hH][1-6]|[pP])[\s>]")
 _TITLE = re.compile("<h1", re.IGNORECASE)
 _SCRIPTS = re.compile(rf"(?:{_ASIDES})>?", re.DOTALL)
 _SECTION_END = re.compile("</(?:article|aside|blockquote|details|figure|li|main|nav|section|td)", re.IGNORECASE)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from chapterverse.model import stated_date
-from chapterverse.readers.html.tokenizer import ATTRIBUTES, Edit, parse_attributes
+from chapterverse.readers.html.dom import ATTRIBUTES, Edit, parse_attributes
 from chapterverse.text.json_text import parse_json
 
 _ATTRIBUTE = "data-chapterverse-"

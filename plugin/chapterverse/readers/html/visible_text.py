@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 import re
 
-from chapterverse.text.utf8 import SURROGATE
+from chapterverse.text.json_text import SURROGATE
 
 _INVISIBLE_RANGES = (
     (0x00, 0x08), (0x0B, 0x1F), (0x7F, 0x9F),  # controls, all but tab and newline

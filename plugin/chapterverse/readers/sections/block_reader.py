@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from chapterverse.model import Block, BlockKind, Image
 from chapterverse.readers.html.dom import HEADINGS, Child, Node, is_excluded
-from chapterverse.readers.sections import code, containers, tables
+from chapterverse.readers.sections import containers, tables
 from chapterverse.readers.sections.containers import (
     definition,
     footnote,
@@ -21,7 +21,7 @@ from chapterverse.readers.sections.containers import (
     titled_block,
 )
 from chapterverse.readers.sections.inline import Inline, is_permalink, is_tool, own_anchor
-from chapterverse.readers.sections.labels import footnote_labels, unlabel
+from chapterverse.readers.sections.labels import footnote_labels
 from chapterverse.readers.sections.linked_inline import LinkedInline
 from chapterverse.readers.sections.outline import Border, Heading, Item, Note
 
@@ -174,11 +174,11 @@ class BlockReader:
         self._group(node, out)
 
     def _pre(self, node: Node, out: list[Item]) -> None:
-        marks = code.line_marks(node)
-        text = code.code_text(node, marks)
+        marks = containers.line_marks(node)
+        text = containers.code_text(node, marks)
         if text.strip():
-            language = "diff" if marks else code.pre_language(node) or self._language
-            out.append(code.fence(text, language, self._code_title))
+            language = "diff" if marks else containers.pre_language(node) or self._language
+            out.append(containers.fence(text, language, self._code_title))
             self._code_title = self._place = ""
 
     def _table(self, node: Node, out: list[Item]) -> None:
@@ -258,12 +258,10 @@ class BlockReader:
     def _group(self, node: Node, out: list[Item]) -> None:
         if containers.is_callout(node):
             self._callout(node, out)
-        elif "citation" in node.classes:
-            self._flow(unlabel(node), out)
         elif node.get("id") in self._footnotes:
             # The page prints it here.
             out.append(Note(node.get("id") or "", home=True))
-        elif code.is_wrapper(node):
+        elif containers.is_wrapper(node):
             self._code(node, out)
         else:
             self._flow(node.children, out)
@@ -271,9 +269,7 @@ class BlockReader:
     def _callout(self, node: Node, out: list[Item]) -> None:
         title = containers.title_of(node)
         text = self._inline.title(title.children) if title and not title.headed else ""
-        # Pages for agents keep their links.
-        is_navigation = containers.is_link_list(node) and not isinstance(self._inline, LinkedInline)
-        if is_navigation or containers.is_source_dump(node, text):
+        if containers.is_source_dump(node, text):
             return
         children = [c for c in node.children if not text or c is not title]
         head = headline(containers.kind_of(node), text)
@@ -285,10 +281,10 @@ class BlockReader:
         self._contain([node], out, partial(titled_block, BlockKind.TAB, headline("", label)))
 
     def _code(self, node: Node, out: list[Item]) -> None:
-        title = code.take_title(node)
+        title = containers.take_title(node)
         self._code_title = ": ".join(filter(None, (self._code_title, title)))
         before, at = self._language, len(out)
-        self._language = code.code_language(node) or before
+        self._language = containers.code_language(node) or before
         self._flow(node.children, out)
         self._language = before
         # No code took the title, so it was text.

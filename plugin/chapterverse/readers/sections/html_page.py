@@ -11,16 +11,13 @@ from typing import Any
 
 from chapterverse.model import Section
 from chapterverse.readers.html.dom import Node
-from chapterverse.readers.html.metadata import read_metadata
+from chapterverse.readers.html.metadata import read_metadata, read_structured_data
 from chapterverse.readers.html.parser import parse_html
-from chapterverse.readers.html.structured_data import read_structured_data
 from chapterverse.readers.html.visible_text import unescape
 from chapterverse.readers.sections.block_reader import BlockReader
 from chapterverse.readers.sections.labels import find_footnotes, move_tabs
 from chapterverse.readers.sections.outline import Heading, build_sections
 
-#: Characters of a page's name at the end of the way to it; more are text.
-_MAX_CRUMB_CHARS = 100
 _ID = re.compile(r"""\s(?:id|name)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE)
 
 
@@ -35,7 +32,7 @@ class HtmlPage:
         noindex: it asks not to be indexed, or only redirects.
         fragment: the HTML of the content, which was read.
         created_at: the date of the page, ISO 8601 UTC; None if it states none.
-        structured_data: its JSON-LD (see `html.structured_data`).
+        structured_data: its JSON-LD (see `html.metadata`).
     """
 
     sections: tuple[Section, ...]
@@ -58,7 +55,7 @@ def read_fragment(html: str, title: str, verbatim: Sequence[str] = ()) -> tuple[
         verbatim: paragraphs as their Markdown source has them (see `markdown.verbatim`).
 
     Raises:
-        PageTooLarge: see `page_bounds`.
+        PageTooLarge: see `parse_html`.
     """
     reader = _read(parse_html(html), html, verbatim)
     return build_sections(reader.items, title, reader.notes)
@@ -74,7 +71,7 @@ def read_with_links(html: str, title: str, base: str) -> tuple[Section, ...]:
         base: the absolute address that relative links start from.
 
     Raises:
-        PageTooLarge: see `page_bounds`.
+        PageTooLarge: see `parse_html`.
     """
     reader = _read(_without_ways(parse_html(html)), html, base=base)
     return build_sections(reader.items, title, reader.notes)
@@ -87,7 +84,7 @@ def read_document(html: str, part: tuple[int, int] | None = None) -> HtmlPage:
         part: of the content to read, in characters from its beginning; None reads all of it.
 
     Raises:
-        PageTooLarge: see `page_bounds`.
+        PageTooLarge: see `parse_html`.
     """
     metadata = read_metadata(html)
     if part:
@@ -144,16 +141,12 @@ def _is_breadcrumb(node: Node) -> bool:
     *above, here = [[inner for inner in (box, *box.walk()) if inner.name == "a"] for box in boxes] or [[]]
     if not above or here or any(box.name != "div" for box in boxes) or any(len(links) != 1 for links in above):
         return False
-    if len(boxes[-1].text().strip()) > _MAX_CRUMB_CHARS:
-        return False
-    if any(links[0].text().strip() != box.text().strip() for links, box in zip(above, boxes, strict=False)):
-        return False
     addresses = [links[0].get("href") or "" for links in above]
     return all(below.startswith(upper) for upper, below in pairwise(addresses))
 
 
 def _read(tree: Node, html: str, verbatim: Sequence[str] = (), base: str = "") -> BlockReader:
-    footnotes = find_footnotes(tree) if "footnote" in html or "doc-endnotes" in html else {}
+    footnotes = find_footnotes(tree) if "footnote" in html else {}
     return BlockReader(tree, footnotes, _anchor_test(html), move_tabs(tree), verbatim, base)
 
 

@@ -35,12 +35,9 @@ _EMPTY_ALT = re.compile(
     r"|(?:image|img|icon|logo|screenshot|banner|alt text|no description has been provided for this image)",
     re.IGNORECASE,
 )
-_EMOJI = re.compile(r"[^\w✅✔☑❌✖❎]+|:[\w+-]+:")
 _MAX_ICON_PIXELS = 32
 #: Characters of an image's address, and of its texts.
 _MAX_ADDRESS, _MAX_WORDS = 2048, 500
-#: What a style sheet writes before an element of that class; others only get a distance.
-_SEPARATORS = {"classifier": " : "}
 _STARRED = re.compile(r"\*{1,2}\w+")
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~", "strike": "~~"}
 _CODE = frozenset(("code", "tt", "samp", "pre"))
@@ -189,8 +186,7 @@ class Inline:
     def _note_image(self, node: Node) -> None:
         src, alt = (node.get("src") or "").strip(), alternative_text(node)
         # An empty text says that the image is decoration, a missing one says nothing.
-        is_empty = node.get("alt") == "" or _EMOJI.fullmatch(alt) is not None
-        if 0 < len(src) <= _MAX_ADDRESS and not is_empty and not _is_ornament(node):
+        if 0 < len(src) <= _MAX_ADDRESS and node.get("alt") != "" and not _is_ornament(node):
             title = strip_invisible(collapse(node.get("title") or ""))
             self.images.append(Image(src, alt[:_MAX_WORDS], title[:_MAX_WORDS]))
 
@@ -232,12 +228,10 @@ class Inline:
 
 def _apart(node: Node, text: str, before: list[str]) -> str:
     """Return the text of an inline element, apart from the word before it where a style sheet sets it apart."""
-    if node.name == "button":
-        return f" {text} "
     if not before or node.name not in ("a", "img", "span") or not text[:1].isalnum():
         return text
     is_apart = before[-1].rstrip("*`")[-1:].isalnum() and (node.classes or node.name == "img")
-    return f"{_SEPARATORS.get(' '.join(node.classes[:1]), ' ')}{text}" if is_apart else text
+    return f" {text}" if is_apart else text
 
 
 def own_anchor(node: Node) -> str:
@@ -262,11 +256,8 @@ def backtick_fence(text: str, least: int) -> str:
 
 def is_permalink(node: Node) -> bool:
     """Return whether an element is the sign beside a heading that links to the heading itself."""
-    if node.name != "a":
-        return False
-    classes = node.classes
-    if "headerlink" in classes or "hash-link" in classes:
-        return True
+    if node.name != "a" or not {"headerlink", "hash-link"}.isdisjoint(node.classes):
+        return node.name == "a"
     # Some themes make the whole heading such a link; then its words are the heading's.
     return "#" in (node.get("href") or "") and not any(c.isalnum() for c in node.text())
 
@@ -308,12 +299,8 @@ def is_decoration(node: Node, alt: str) -> bool:
 
 
 def _is_ornament(node: Node) -> bool:
-    return (
-        node.get("role") in ("presentation", "none")
-        or node.get("aria-hidden") == "true"
-        or _is_badge(node.get("src") or "")
-        or any(0 < node.integer(side, 0) <= _MAX_ICON_PIXELS for side in ("width", "height"))
-    )
+    is_icon = any(0 < node.integer(side, 0) <= _MAX_ICON_PIXELS for side in ("width", "height"))
+    return is_icon or _is_badge(node.get("src") or "")
 
 
 def _is_badge(address: str) -> bool:

@@ -1,8 +1,7 @@
-"""Moves labels in a tree to what they name, before it is read: those of tabs, footnotes and citations.
+"""Moves labels in a tree to what they name, before it is read: those of tabs and footnotes.
 
-Tabs and their panels are paired by the ids that ARIA gives them, else by their order: it is one in every generator,
-though labels and panels rarely stand side by side, and not always in one element. Sets older than ARIA (pymdownx,
-sphinx-design and others) are known by their classes.
+Tabs and panels are paired by their order: it is one in every generator, though they rarely stand side by side and
+not always in one element. Sets older than ARIA (pymdownx, sphinx-design and others) are known by their classes.
 """
 
 from __future__ import annotations
@@ -26,9 +25,6 @@ def move_tabs(root: Node) -> dict[Node, str]:
     levels = [root]
     while levels:
         pieces = list(_pieces(levels.pop()))
-        panels = [node for node, is_tab in pieces if not is_tab]
-        by_id = {panel.get("id"): panel for panel in panels if panel.get("id")}
-        by_tab = {panel.get("aria-labelledby"): panel for panel in panels if panel.get("aria-labelledby")}
         waiting: deque[Node] = deque()
         was_tab = True
         for node, is_tab in pieces:
@@ -37,14 +33,10 @@ def move_tabs(root: Node) -> dict[Node, str]:
                 waiting.clear()
             was_tab = is_tab
             if is_tab:
-                named = by_tab.get(node.get("id") or " ") or next(filter(None, map(by_id.get, _names(node))), None)
-                if named is None or named in labels:
-                    waiting.append(node)
-                else:
-                    labels[named] = _move_label(node, named)
-            elif node not in labels:
+                waiting.append(node)
+            else:
                 labels[node] = _move_label(waiting.popleft(), node) if waiting else ""
-        levels += panels
+        levels += [node for node, is_tab in pieces if not is_tab]
     return labels
 
 
@@ -58,11 +50,6 @@ def _move_label(tab: Node, panel: Node) -> str:
     return label.text()
 
 
-def _names(tab: Node) -> Iterator[str]:
-    yield from (tab.get("aria-controls") or "").split()
-    yield (tab.get("data-bs-target") or tab.get("href") or "").removeprefix("#")
-
-
 def _pieces(level: Node) -> Iterator[tuple[Node, bool]]:
     """Yield the tabs and the panels below an element, but not those inside of panels, and whether each is a tab."""
     rest = [(child, False) for child in reversed(level.elements())]
@@ -74,7 +61,9 @@ def _pieces(level: Node) -> Iterator[tuple[Node, bool]]:
         if node.get("role") == "tab" or "tabbutton" in classes or (in_set and node.name == "label") or _is_item(node):
             yield node, True
         elif node.block and (
-            node.get("role") == "tabpanel" or not TAB_PANELS.isdisjoint(classes) or (in_set and _is_old_panel(node))
+            node.get("role") == "tabpanel"
+            or not TAB_PANELS.isdisjoint(classes)
+            or (in_set and "tab-content" in classes)
         ):
             yield node, False
         elif in_set and "blocks" in classes:  # VitePress: every element in it is a panel
@@ -89,27 +78,11 @@ def _is_item(node: Node) -> bool:
     return node.name == "li" and "tab" in node.classes and bool(node.get("id"))
 
 
-def _is_old_panel(node: Node) -> bool:
-    # pymdownx's older style calls the panel itself "tabbed-content", the newer one the element around all panels.
-    if "tabbed-content" in node.classes:
-        return not any("tabbed-block" in child.classes for child in node.elements())
-    return "tab-content" in node.classes
-
-
-def _holds_footnotes(node: Node) -> bool:
-    """Return whether an element holds footnotes, one or all."""
-    return (
-        not _FOOTNOTES.isdisjoint(node.classes)
-        or node.get("data-footnotes") is not None
-        or node.get("role") == "doc-endnotes"
-    )
-
-
 def find_footnotes(root: Node) -> dict[str, Node]:
     """Return the footnotes of a page by id."""
     notes: dict[str, Node] = {}
     for node in root.walk():
-        if node.block and _holds_footnotes(node):
+        if node.block and not _FOOTNOTES.isdisjoint(node.classes):
             for note in (node, *node.walk()):
                 if _is_note(note):
                     notes.setdefault(note.get("id") or "", note)
@@ -156,16 +129,6 @@ def _leads_back(child: Child, places: Set[str]) -> bool:
     if isinstance(child, str) or child.name != "a":
         return False
     return child.target_id in places or not any(map(str.isalnum, child.text()))
-
-
-def unlabel(citation: Node) -> list[Child]:
-    """Return the content of a citation with its label at the beginning of its first paragraph: "[KNU84] Knuth, …"."""
-    label = next((child for child in citation.elements() if "label" in child.classes), None)
-    first = next((child for child in citation.elements() if child.name == "p"), None)
-    if label is None or first is None:
-        return citation.children
-    first.children[:0] = [label, " "]
-    return [child for child in citation.children if child is not label]
 
 
 def footnote_label(node: Node) -> str:

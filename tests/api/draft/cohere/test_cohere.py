@@ -23,12 +23,11 @@ from api.draft.drafts import passage
 from chapterverse.errors import ConfigurationError
 from chapterverse.ext.net import JsonClient
 from chapterverse.settings import Settings
-from chapterverse_api.answer.segments import DraftSentence
-from chapterverse_api.draft import prompts
 from chapterverse_api.draft.draft import AnswerGenerator, Span, Writer
 from chapterverse_api.draft.requests import ChatMessage, ToolCall
 from chapterverse_api.ext.cohere.generator import CohereGenerator
-from chapterverse_api.ext.models.draft_reader import DraftReader
+from chapterverse_api.ext.models import prompts
+from chapterverse_api.ext.models.draft_reader import DraftReader, DraftSentence
 from fakes.cohere_chat import ChatReply, Events, citation
 from fakes.cohere_server import KEY, CohereServer
 from fakes.loopback import Fault

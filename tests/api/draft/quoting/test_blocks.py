@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chapterverse_api.draft.quoting.blocks import QuotableBlock, close_fence, read_blocks, sentences
+from chapterverse_api.draft.quoting.blocks import QuotableBlock, read_blocks, sentences
+from chapterverse_api.draft.quoting.quote import close_fence
 from growth import assert_linear
 
 PIECES = """A word. |and e.g. this|- item|1. step|  - nested|\n|\n\n|```|````sh|~~~|**Label**|**Note**\n\n|Text:|  |\t|\

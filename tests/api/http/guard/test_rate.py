@@ -18,8 +18,8 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
-from chapterverse_api.circuit_breaker import FAILURE_THRESHOLD
 from chapterverse_api.ext.aws.events import LambdaHandler
+from chapterverse_api.ext.budget.circuit_breaker import FAILURE_THRESHOLD
 from chapterverse_api.http.guard.rate import RateLimit, client_key, client_network, parse_rates
 from chapterverse_api.limits.protocols import LimiterFault, RateWindow
 from chapterverse_api.limits.sqlite import SqliteLimiter

@@ -17,10 +17,7 @@ from pydantic import ValidationError
 from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
 from chapterverse_api.answer.turn import Sources, Turn
-from chapterverse_api.check.links.address_filter import AddressFilter
-from chapterverse_api.check.links.known_text import SiteText
 from chapterverse_api.draft.draft import Writer
-from chapterverse_api.draft.prompts import conversation, new_nonce
 from chapterverse_api.draft.requests import GenerationRequest, ModelRequest, Passage, ResponseSchema
 from chapterverse_api.ext.agents.data_prompt import data_instructions
 from chapterverse_api.ext.agents.plans.contract import (
@@ -36,6 +33,9 @@ from chapterverse_api.ext.agents.plans.contract import (
 )
 from chapterverse_api.ext.agents.plans.machine import INTERACTIVE_KINDS, PlanProblem, check_plan
 from chapterverse_api.ext.agents.structured_output.data import Leaf, LeafCheck, ask_for_data, read_data
+from chapterverse_api.ext.check.links.address_filter import AddressFilter
+from chapterverse_api.ext.check.links.known_text import SiteText
+from chapterverse_api.ext.models.prompts import conversation, new_nonce
 
 #: Tokens of a plan of twenty steps.
 _MAX_PLAN_TOKENS = 3000
@@ -64,12 +64,12 @@ def draft_plan(turn: Turn) -> PlanDraft:
         return PlanDraft()
     if writer := turn.models.writer:
         try:
-            with turn.models.circuit.calling(), turn.deadline.raising_on_disconnect():
+            with turn.models.drafting(), turn.deadline.raising_on_disconnect():
                 return PlanDraft(_ask_model(turn, writer), "model")
         except ProviderError as error:
             turn.log_failure("generator", error)
             # The budget has a reason of its own.
-            spent = turn.models.turn_budget.reason
+            spent = turn.models.spending.reason
             failure = None if spent else "The plan is a page's own, since the model failed."
     plan = _read_numbered_steps(passages) if turn.sources.may_be_quoted else None
     return PlanDraft(plan, "page" if plan else None, failure)

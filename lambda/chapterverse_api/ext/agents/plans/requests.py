@@ -14,11 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from chapterverse.errors import InputError
-from chapterverse_api.answer.metering import usual_cost
-from chapterverse_api.answer.resources import Resources
+from chapterverse_api.answer.resources import Models, Resources
 from chapterverse_api.answer.turn import Turn
-from chapterverse_api.budget.daily_budget import TurnBudget
-from chapterverse_api.check.links.address_filter import AddressFilter
 from chapterverse_api.contract import SourceChunk, dump
 from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.deadline import Deadline
@@ -26,6 +23,7 @@ from chapterverse_api.draft.requests import ToolCall, TurnTools
 from chapterverse_api.ext.agents.plans.contract import Plan, PlanRequest, PlanResponse, ToolOutcome
 from chapterverse_api.ext.agents.plans.draft import draft_plan
 from chapterverse_api.ext.agents.plans.machine import CallTool, Position, advance, begin
+from chapterverse_api.ext.check.links.address_filter import AddressFilter
 from chapterverse_api.service import Service
 from chapterverse_api.validation import parse_request
 
@@ -101,8 +99,8 @@ def plan_step(
     resources, tools = service.resources, service.turn_tools(deadline)
     if request.query is None:
         return respond(request, resources, deadline=deadline, tools=tools)
-    with resources.budget.reserving(usual_cost(resources.models.prices, request.query, drafts=1)) as budget:
-        return respond(request, resources, deadline=deadline, origins=origins, turn_budget=budget, tools=tools)
+    with resources.reserving(request.query, drafts=True) as models:
+        return respond(request, resources, deadline=deadline, origins=origins, models=models, tools=tools)
 
 
 def plan_for_owner(service: Service, **fields: Any) -> dict[str, Any]:
@@ -117,7 +115,7 @@ def respond(
     *,
     deadline: Deadline,
     origins: Collection[str] = (),
-    turn_budget: TurnBudget | None = None,
+    models: Models | None = None,
     tools: TurnTools | None = None,
 ) -> PlanResponse:
     """Return the first step of a plan for a question, or the next one of a plan.
@@ -128,9 +126,7 @@ def respond(
     """
     call = _caller(tools, deadline)
     if request.state is None:
-        turn = Turn.open(
-            request.as_query(), resources, deadline=deadline, origins=origins, turn_budget=turn_budget, tools=tools
-        )
+        turn = Turn.open(request.as_query(), resources, deadline=deadline, origins=origins, models=models, tools=tools)
         with turn.running():
             return _begin(turn, call)
     state = PlanState.unseal(request.state, resources.signer)

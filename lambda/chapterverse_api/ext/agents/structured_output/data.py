@@ -10,23 +10,23 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
 from chapterverse.errors import InputError, ProviderError
+from chapterverse.ext.net.model_replies import unfence
 from chapterverse.text import lexical
-from chapterverse.text.json_text import INTEGERS, parse_json, unfence
+from chapterverse.text.json_text import INTEGERS, parse_json
 from chapterverse_api.answer.resources import Resources
 from chapterverse_api.answer.response import make_answer, make_refusal
-from chapterverse_api.answer.segments import make_delta
 from chapterverse_api.answer.turn import Sources, Turn
-from chapterverse_api.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
-from chapterverse_api.check.links.address_filter import AddressFilter
-from chapterverse_api.check.links.known_text import SiteText
-from chapterverse_api.check.results import IdfFunction, VerifiedDraft
-from chapterverse_api.check.verdict import is_verbatim_in, judge, load_model, most_similar
 from chapterverse_api.contract import ChatResponse, Delta
-from chapterverse_api.draft.draft import Check, Span, Writer
-from chapterverse_api.draft.prompts import conversation, new_nonce
+from chapterverse_api.draft.draft import Check, ShownDraft, Span, Writer, make_delta
 from chapterverse_api.draft.requests import ModelRequest, Passage, ResponseSchema
 from chapterverse_api.ext.agents.data_prompt import data_instructions
 from chapterverse_api.ext.agents.structured_output.schema import problem, read_schema
+from chapterverse_api.ext.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
+from chapterverse_api.ext.check.links.address_filter import AddressFilter
+from chapterverse_api.ext.check.links.known_text import SiteText
+from chapterverse_api.ext.check.results import IdfFunction, VerifiedDraft
+from chapterverse_api.ext.check.verdict import is_verbatim_in, judge, load_model, most_similar
+from chapterverse_api.ext.models.prompts import conversation, new_nonce
 
 #: Values of one answer, each of which is checked, and how deep they may be nested.
 MAX_LEAVES, _MAX_LEVELS = 200, 32
@@ -190,18 +190,20 @@ class SchemaAnswer:
     def answer(self, turn: Turn, writer: Writer) -> Generator[Delta, None, ChatResponse | None]:
         """Answer with data; return None if the model gave none that fits. Data without any citation is a refusal."""
         try:
-            with turn.models.circuit.calling(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
+            with turn.models.drafting(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
                 data = _write(turn, self._schema, writer)
         except ProviderError as error:
             turn.log_failure("generator", error)
             return None
+        name = turn.models.generator.name
         verified, cited = _verify(data, turn.sources)
-        degraded, name = turn.explain_degradation(), turn.models.generator.name
+        draft = ShownDraft(verified.spans, name, confidence=verified.confidence, partial_reason=verified.partial_reason)
+        degraded = turn.explain_degradation()
         turn.log("response_generated", generator=name, dropped_citations=verified.unsupported_count)
         if not verified.cited:
             return make_refusal(turn, degraded)
         yield from map(make_delta, verified.spans)
-        return make_answer(turn, verified, degraded, data=data, data_citations=mirror(data, cited))
+        return make_answer(turn, draft, degraded, data=data, data_citations=mirror(data, cited))
 
 
 def _verify(data: dict[str, Any], sources: Sources) -> tuple[VerifiedDraft, dict[Path, str]]:

@@ -9,8 +9,6 @@ from pydantic import Field
 from chapterverse.model import Head
 from chapterverse.store import Snapshot
 from chapterverse_api import rejections
-from chapterverse_api.answer.metering import usual_cost
-from chapterverse_api.answer.resources import TurnModels
 from chapterverse_api.contract import ChatQuery, QuestionText, RequestModel, ResponseModel
 from chapterverse_api.ext.agents.tools.sections import (
     OVERHEAD_TOKENS,
@@ -105,19 +103,17 @@ def search_within_budget(query: ChatQuery, context: ToolContext) -> tuple[Retrie
     """Search within the day's budget, as for an answer."""
     resources = context.service.resources
     snapshot = resources.index.snapshot(query.docs_version)
-    with resources.budget.reserving(usual_cost(resources.models.prices, query.query or "")) as turn_budget:
-        models = TurnModels.for_budget(resources.models, turn_budget)
-        with search_progress() as progress:
-            search = SearchResources(
-                index=resources.index,
-                settings=resources.settings,
-                embedder=models.embedder,
-                reranker=models.reranker,
-                reader=models.reader,
-                deadline=context.deadline,
-                progress=progress,
-            )
-            retrieval = search_site(query, snapshot, search)
-            for part, error in retrieval.failures.items():
-                rejections.report(error, part=part, query_id=progress.id)
+    with resources.reserving(query.query or "") as models, search_progress() as progress:
+        search = SearchResources(
+            index=resources.index,
+            settings=resources.settings,
+            embedder=models.embedder,
+            reranker=models.reranker,
+            reader=models.reader,
+            deadline=context.deadline,
+            progress=progress,
+        )
+        retrieval = search_site(query, snapshot, search)
+        for part, error in retrieval.failures.items():
+            rejections.report(error, part=part, query_id=progress.id)
     return retrieval, snapshot

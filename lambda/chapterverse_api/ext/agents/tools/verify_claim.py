@@ -15,18 +15,15 @@ from chapterverse.errors import InputError, ProviderError
 from chapterverse.model import Head
 from chapterverse.text.sentences import Sentence, split
 from chapterverse_api import rejections
-from chapterverse_api.answer.metering import MAX_VOTES, usual_cost
-from chapterverse_api.answer.resources import TurnModels
-from chapterverse_api.answer.segments import check_sentence
-from chapterverse_api.check.results import SourceVerdict
-from chapterverse_api.check.verifier import Verifier
 from chapterverse_api.contract import Nearest, RequestModel, ResponseModel
 from chapterverse_api.draft.requests import Passage
 from chapterverse_api.ext.agents.tools.search_docs import search_within_budget
 from chapterverse_api.ext.agents.tools.sections import LanguageArgument, Url, VersionArgument, make_tool_query
 from chapterverse_api.ext.agents.tools.tool import ToolContext
+from chapterverse_api.ext.check.results import SourceVerdict
+from chapterverse_api.ext.check.verifier import Verifier
 from chapterverse_api.ext.models.citation_marks import CitationMarks
-from chapterverse_api.ext.models.second_votes import SecondVotes
+from chapterverse_api.ext.models.second_votes import SecondVotes, check_sentence
 from chapterverse_api.index.site_index import SiteIndex, on_page
 from chapterverse_api.search.passages import choose, make_passages
 from chapterverse_api.search.ranking import Candidate
@@ -218,13 +215,11 @@ class _StatementCheck:
 @contextmanager
 def _second_votes(context: ToolContext) -> Iterator[SecondVotes | None]:
     """Give the second votes that an answer would ask for, within the day's budget; None if the words decide."""
-    resources = context.service.resources
-    with resources.budget.reserving(usual_cost(resources.models.prices, votes=MAX_VOTES)) as turn_budget:
-        checker = TurnModels.for_budget(resources.models, turn_budget).checker
-        if checker is None:
+    with context.service.resources.reserving(votes=True) as models:
+        if models.checker is None:
             yield None
             return
-        with closing(SecondVotes(checker, "", context.deadline, _report_checker)) as votes:
+        with closing(SecondVotes(models.checker, "", context.deadline, _report_checker)) as votes:
             yield votes
 
 

@@ -13,7 +13,7 @@ from urllib.parse import urldefrag
 from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
-from chapterverse.text.plain import plain
+from chapterverse.text.markdown import plain
 from chapterverse.text.sentences import split
 
 #: The file of a section and its headings: the address of a site may differ between two builds.

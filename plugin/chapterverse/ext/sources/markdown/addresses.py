@@ -15,10 +15,9 @@ from typing import Any, TypeAlias
 
 import yaml
 
+from chapterverse.ext.sources.markdown.front_matter import FrontMatter
 from chapterverse.ext.sources.markdown.hugo import HugoAddresses, lower_keys
-from chapterverse.readers.front_matter import FrontMatter
-from chapterverse.readers.site_generator import SiteGenerator
-from chapterverse.readers.urls import quote_path
+from chapterverse.readers.urls import SiteGenerator, quote_path
 from chapterverse.text.json_text import parse_json
 
 #: Folders above the sources that may hold the configuration.

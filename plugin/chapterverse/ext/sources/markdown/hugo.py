@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from chapterverse.ext.sources.markdown.front_matter import FrontMatter
 from chapterverse.model import stated_date
-from chapterverse.readers.front_matter import FrontMatter
 from chapterverse.readers.urls import quote_path
 
 #: Characters of a path besides letters, digits and marks.

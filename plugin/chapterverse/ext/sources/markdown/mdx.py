@@ -13,8 +13,7 @@ from html import escape
 
 from chapterverse.ext.sources.markdown.mdx_tokenizer import Code, Expression, Tag, Token, plain_value, tokenize
 from chapterverse.readers.html.dom import BLOCKS
-from chapterverse.readers.sections.code import fence
-from chapterverse.readers.sections.containers import ADMONITIONS
+from chapterverse.readers.sections.containers import ADMONITIONS, fence
 
 #: Elements that are dropped with all that is in them.
 _DROPPED = frozenset("head Head script style svg iframe template noscript textarea title object canvas".split())

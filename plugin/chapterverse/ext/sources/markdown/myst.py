@@ -29,7 +29,7 @@ from chapterverse.ext.sources.markdown.generator_syntax import (
 )
 from chapterverse.ext.sources.markdown.slugs import slugify
 from chapterverse.readers.sections.inline import code_span
-from chapterverse.readers.site_generator import SiteGenerator
+from chapterverse.readers.urls import SiteGenerator
 
 _OPENING = re.compile(r"(`{3,}|~{3,}|:{3,})[ \t]*\{([^\s{}`]+)\}[ \t]*(.*)")
 _CLOSING = re.compile(r"(`{3,}|~{3,}|:{3,})[ \t]*\Z")

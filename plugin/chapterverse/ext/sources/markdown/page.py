@@ -26,18 +26,18 @@ from mdit_py_plugins.deflist import deflist_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.tasklists import tasklists_plugin
 
+from chapterverse.ext.sources.markdown.front_matter import FrontMatter, split_front_matter
 from chapterverse.ext.sources.markdown.generator_syntax import directives_plugin, shortcodes_plugin
 from chapterverse.ext.sources.markdown.mdx import to_markdown
 from chapterverse.ext.sources.markdown.myst import myst_plugin
 from chapterverse.ext.sources.markdown.slugs import Slugger
 from chapterverse.ext.sources.markdown.verbatim import verbatim_plugin
 from chapterverse.model import Section
-from chapterverse.readers.front_matter import FrontMatter, split_front_matter
+from chapterverse.readers.html.parser import require_at_most
 from chapterverse.readers.html.visible_text import collapse, strip_invisible, unescape
-from chapterverse.readers.page_bounds import MAX_BRACKETS, MAX_MARKDOWN_CHARS, require_at_most
 from chapterverse.readers.sections.html_page import read_fragment
 from chapterverse.readers.sections.outline import title_from_path
-from chapterverse.readers.site_generator import SiteGenerator
+from chapterverse.readers.urls import SiteGenerator
 
 # `{#id}`, `{ #id .class }`, `{: #id}` and Docusaurus' comment form `{/* #id */}`: the last braces of a heading.
 _EXPLICIT_ID = re.compile(r"\{(?:/\*|:)?(?:[^{}#]*+(?<=\s))?#([^\s{}*]++)[^{}]*+\}")
@@ -52,6 +52,10 @@ _FENCE_TITLE = re.compile(r"""(?:title|filename|tab)=(?:"([^"]*)"|'([^']*)'|(\S+
 
 #: A link around an image whose text holds a link has three levels; the others are for brackets that are text.
 _MAX_LABELS = 8
+#: Characters of a page, whose parser takes up to a hundred times as long for one as that of HTML.
+_MAX_MARKDOWN_CHARS = 5_000_000
+#: Opening brackets outside of code blocks: each may begin a link, whose end is searched for.
+MAX_BRACKETS = 100_000
 
 #: Text that only a build puts in: shortcodes and tags for other files, snippets, imported parts, generated references;
 #: and reStructuredText in MyST, which is mostly there to generate references.
@@ -96,9 +100,9 @@ def read_markdown(
 
     Raises:
         UnreadablePage: its front matter is no valid YAML.
-        PageTooLarge: see `page_bounds`.
+        PageTooLarge: it is beyond a bound, such as `MAX_BRACKETS`.
     """
-    require_at_most(MAX_MARKDOWN_CHARS, len(text), "characters")
+    require_at_most(_MAX_MARKDOWN_CHARS, len(text), "characters")
     front_matter, body = split_front_matter(text, file_path)
     mdx = _is_mdx(body, file_path, generator, _stated_syntax(front_matter) or syntax)
     if mdx:

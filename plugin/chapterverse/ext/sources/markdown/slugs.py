@@ -10,7 +10,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable
 
-from chapterverse.readers.site_generator import SiteGenerator
+from chapterverse.readers.urls import SiteGenerator
 
 
 class Slugger:
