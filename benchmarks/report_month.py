@@ -32,8 +32,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from chapterverse.ext.report.gaps import Searcher
-from chapterverse.ext.report.groups import Group, group_turns
+from chapterverse.ext.report.groups import Group, Searcher, group_turns
 from chapterverse.ext.report.turns import read_log
 from chapterverse.settings import Settings
 from chapterverse.store import open_store

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from chapterverse_api.contract import AnswerStatus
-from chapterverse_api.ext.evaluation.answer_metrics import AnswerResult, CitationCounts, MutationCounts
+from chapterverse_api.ext.evaluation.metrics import AnswerResult, CitationCounts, MutationCounts
 from chapterverse_api.ext.evaluation.runs import IndexInfo, QuestionResult, Result, Run
 
 INDEX = IndexInfo("tea", "", 3, 2, 9, "none", "none", "https://tea.example/", "2026-01-02T03:04:05Z")

@@ -92,7 +92,7 @@ def test_what_is_written_is_what_is_printed(tea: Shell, tmp_path: Path) -> None:
     "bars",
     [
         ["--min", "recall@5=1", "--min", "nDCG@10=1", "--min", "page.mrr=1", "--min", "refused=1"],
-        ["--min", "recall@5=1", "ndcg@10=1", "anchor.hit@1=1"],
+        ["--min", "recall@5=1", "ndcg@10=1", "hit@1=1"],
     ],
 )
 def test_bars_that_are_met(tea: Shell, bars: list[str]) -> None:

@@ -66,7 +66,7 @@ def test_as_json() -> None:
         "name": "mrr", "before": 0.333333, "now": 1.0, "difference": 0.666667, "low": 0.666667, "high": 0.666667,
         "verdict": "better", "questions": 1,
     }  # fmt: skip
-    assert (document["shared"], document["only_now"], document["only_before"]) == (1, ["b"], ["c"])
+    assert (document["shared"], document["only_now"], document["only_before"]) == (1, ("b",), ("c",))
     assert document["moves"][0] == {
         "id": "a", "better": True, "rank_before": 3, "rank_now": 1, "ndcg_before": 0.5, "ndcg_now": 1.0,
         "refused_before": False, "refused_now": False,

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from chapterverse_api.ext.evaluation.mutations import mutations, negate
+from chapterverse_api.ext.evaluation.measuring import mutations, negate
 from chapterverse_api.ext.evaluation.session import CitedClaim
 
 

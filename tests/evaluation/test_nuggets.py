@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from chapterverse.errors import InputError
 from chapterverse_api.ext.evaluation.questions import read_nuggets
 
 
@@ -27,7 +28,7 @@ from chapterverse_api.ext.evaluation.questions import read_nuggets
 )
 def test_a_fact_stands_in_an_answer(nugget: Any, text: str, stands: bool | None) -> None:
     if stands is None:
-        with pytest.raises(ValueError, match="none may be empty"):
+        with pytest.raises(InputError, match="none may be empty"):
             read_nuggets([nugget])
     else:
         assert read_nuggets([nugget])[0].stands_in(text) is stands
@@ -47,7 +48,7 @@ def test_a_fact_stands_in_an_answer(nugget: Any, text: str, stands: bool | None)
     ],
 )
 def test_what_is_none_is_one_sentence(value: Any, sentence: str) -> None:
-    with pytest.raises(ValueError) as error:  # noqa: PT011
+    with pytest.raises(InputError) as error:
         read_nuggets(value)
     assert str(error.value) == sentence
 

@@ -16,6 +16,7 @@ from chapterverse.indexing.target import Target
 from chapterverse.model import Head
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
+from chapterverse_api.ext.evaluation.calibrate_command import tune
 from chapterverse_api.ext.evaluation.observations import (
     TRIED_WEIGHTS,
     CalibrationOutcome,
@@ -25,7 +26,6 @@ from chapterverse_api.ext.evaluation.observations import (
 )
 from chapterverse_api.ext.evaluation.questions import QuestionRow
 from chapterverse_api.ext.evaluation.session import EvaluationSession
-from chapterverse_api.ext.evaluation.tuning import tune
 from cli.shell import run
 
 #: What readers say for what the pages say; to the embedder it means the same.
@@ -130,12 +130,12 @@ def test_from_then_on_the_chat_refuses_by_it(both: EvaluationSession, tmp_path: 
     settings = quill.publish(tmp_path, embedder=embedder)
     service = quill.service(settings, embedder=embedder)
     # Not one word of it is on the page that means it.
-    assert service.examine("wipe hues", None, 5)["refused"]
+    assert not service.examine("wipe hues", None, 5).retrieval.sure
     found = outcome(service, most_false=0.0)
     target = Target(quill.SCOPE, open_store(settings), _ledger(settings), embedder, base_url=quill.BASE)
     head = tune(found.head, found.calibration, found.fusion_weight, target, silent)
     assert service.snapshot().head == head
-    assert not service.examine("wipe hues", None, 5)["refused"]
+    assert service.examine("wipe hues", None, 5).retrieval.sure
     refused = [quill.ask(service, text).status == "not_in_docs" for text in FOREIGN]
     assert sum(refused) >= len(FOREIGN) * 2 / 3
     assert outcome(service, most_false=0.0).calibration == found.calibration
@@ -175,7 +175,7 @@ def test_a_question_out_of_contract_is_named_by_its_line(words: EvaluationSessio
 def test_a_history_comes_before_its_question(words: EvaluationSession) -> None:
     history = [{"role": "user", "content": "How do I clear the cache?"}]
     alone, after = (
-        words.weigh("and its size?", said, ())["features"][0].length for said in (None, history)
+        words.weigh("and its size?", said, ())[0][0].length for said in (None, history)
     )  # fmt: skip
     assert after > alone
 

@@ -12,7 +12,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import ChatResponse, Events, Segment
-from chapterverse_api.ext.evaluation.session import EvaluationSession, JudgedAnswer
+from chapterverse_api.ext.evaluation.session import CitedClaim, EvaluationSession, JudgedAnswer
 
 CLEAN = "How do I clear the cache?"
 PRUNE = "`quill cache prune` removes the entries that no page uses any more."
@@ -126,12 +126,10 @@ def test_one_false_citation_beside_a_true_one_is_counted(service: EvaluationSess
 
 def test_claims_hold_as_they_are_and_not_otherwise(service: EvaluationSession) -> None:
     claims = service.judge_answer(CLEAN, None).claims
-    assert service.holds(claims) == [True] * len(claims)
-    assert service.holds([{**claims[0], "text": "Deployment 41 is live again within 30 days."}]) == [False]
-    assert (
-        service.holds([{**claims[0], "chunk_id": "gone"}, {**claims[0], "url": "https://else.example/"}]) == [False] * 2
-    )
-    assert service.holds([]) == []
+    assert list(service.holds(claims)) == [True] * len(claims)
+    assert list(service.holds([{**claims[0], "text": "Deployment 41 is live again within 30 days."}])) == [False]
+    gone: list[CitedClaim] = [{**claims[0], "chunk_id": "gone"}, {**claims[0], "url": "https://else.example/"}]
+    assert list(service.holds(gone)) == [False] * 2
 
 
 def test_a_question_out_of_contract_is_one_sentence(service: EvaluationSession) -> None:

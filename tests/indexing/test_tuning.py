@@ -19,7 +19,7 @@ from chapterverse.indexing.target import Target
 from chapterverse.ledger import Ledger, rows_of
 from chapterverse.model import ENCODER, Head, Page
 from chapterverse.store import Store, open_store
-from chapterverse_api.ext.evaluation.tuning import tune
+from chapterverse_api.ext.evaluation.calibrate_command import tune
 from fakes.docs import BASE_URL, SCOPE, CountingEmbedder, page, prose, section, source
 from store.test_store_contract import STORES
 
@@ -207,7 +207,7 @@ from pathlib import Path
 from chapterverse.ledger import Ledger
 from chapterverse.store.edge import EdgeStore
 from chapterverse.indexing.target import Target
-from chapterverse_api.ext.evaluation.tuning import tune
+from chapterverse_api.ext.evaluation.calibrate_command import tune
 from indexing.test_tuning import MEASURED, SCOPE, WEIGHT, CountingEmbedder, silent
 
 class Deadly(Ledger):

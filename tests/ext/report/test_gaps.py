@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 
-from chapterverse.ext.report.gaps import LEAST_NEARNESS, _nearness, join
+from chapterverse.ext.report.groups import LEAST_NEARNESS, _nearness, join
 
 
 def test_a_thousand_questions_that_say_the_same_take_no_second() -> None:

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from playwright.sync_api import Request
 
 from chapterverse.ext.report.document import make_document
-from chapterverse.ext.report.page import write_page
+from chapterverse.ext.report.rendering import write_page
 from chapterverse.ext.report.turns import AskedTurn
 
 if TYPE_CHECKING:

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 import typer
 
+from chapterverse.calibration import Calibration
 from chapterverse.cli import parameters
 from chapterverse.cli.messages import note, progress_bar
 from chapterverse.cli.parameters import argument, option, print_json, settings_from, switch
+from chapterverse.errors import IndexLocked
 from chapterverse.indexing import index_run
+from chapterverse.indexing.apply import has_values, publishing
 from chapterverse.indexing.target import Target
-from chapterverse.ledger import open_ledger
-from chapterverse.model import Head
+from chapterverse.ledger import open_ledger, rows_of
+from chapterverse.model import Head, utc_now
+from chapterverse.progress import Progress
 from chapterverse.store import open_store
+from chapterverse_api.ext.evaluation import observations
 from chapterverse_api.ext.evaluation.eval_command import QuestionsBaseUrl
+from chapterverse_api.ext.evaluation.observations import CalibrationOutcome
 from chapterverse_api.ext.evaluation.questions import read_judged
 from chapterverse_api.ext.evaluation.session import EvaluationSession
-
-# Only the command itself loads the modules that fit.
-if TYPE_CHECKING:
-    from chapterverse_api.ext.evaluation.observations import CalibrationOutcome, Figures
 
 
 def calibrate(
@@ -50,8 +54,6 @@ def calibrate(
     weight in the search. Both are stored with the index. `index` keeps them until the embedder changes, or a release
     changes how words are read.
     """
-    from chapterverse_api.ext.evaluation import observations, tuning
-
     rows = read_judged(questions)
     observations.require_enough(rows, questions)
     settings = settings_from(**flags, ledger=ledger, embedder=embedder, base_url=base_url)
@@ -64,12 +66,47 @@ def calibrate(
         if not dry_run:
             opened, made_by = open_store(settings), head.embedder
             target = Target(head.scope, opened, open_ledger(settings), base_url=head.base_url, made_by=made_by)
-            head = tuning.tune(head, outcome.calibration, outcome.fusion_weight, target, report)
+            head = tune(head, outcome.calibration, outcome.fusion_weight, target, report)
     note(_summary(outcome, head, dry_run))
     if as_json:
         print_json(_document(outcome, head, dry_run))
     else:
         typer.echo("\n".join(_lines(outcome)))
+
+
+def tune(head: Head, calibration: Calibration, fusion_weight: float, target: Target, progress: Progress) -> Head:
+    """Publish the same points with another calibration and fusion weight; return the live head.
+
+    The ledger is updated too, so the next `index` has nothing to do. A kill in between only makes that run read every
+    file.
+
+    Args:
+        head: of the generation that was measured, which must still be live.
+
+    Raises:
+        IndexLocked: another process is publishing, or published meanwhile.
+        IndexFault: the store can't be written to; nothing was changed.
+    """
+    fields: dict[str, Any] = {"calibration": calibration.to_json(), "fusion_weight": fusion_weight}
+    if has_values(head, fields):
+        return head
+    with publishing(target, progress) as publication:
+        live = publication.previous
+        if live is None or (live.head.generation, live.head.token) != (head.generation, head.token):
+            raise IndexLocked(f"Another process published {target.scope} meanwhile: run it again.")
+        # A ledger that describes another head stays as it is.
+        ledger_matches = rows_of(target.ledger, live.head) is not None
+        tuned = replace(
+            live.head,
+            generation=live.head.generation + 1,
+            published_at=utc_now(),
+            token=secrets.token_hex(8),
+            **fields,
+        )
+        publication.commit(tuned)
+        if ledger_matches:
+            target.ledger.save(target.scope, tuned.generation, (), (), tuned.token)
+    return tuned
 
 
 def _summary(outcome: CalibrationOutcome, head: Head, dry_run: bool) -> str:
@@ -81,19 +118,18 @@ def _summary(outcome: CalibrationOutcome, head: Head, dry_run: bool) -> str:
     return f"Calibrated {head.scope} on {questions}, generation {head.generation}"
 
 
-def _lines(outcome: CalibrationOutcome) -> list[str]:
+def _lines(outcome: CalibrationOutcome) -> Iterator[str]:
     before, after = outcome.before, outcome.after
-    rows = [
-        ("refused of the unanswerable", f"{before.refused:.3f}", f"{after.refused:.3f}"),
-        ("refused of the answerable", f"{before.false_refusals:.3f}", f"{after.false_refusals:.3f}"),
-        ("AUC", f"{before.auc:.3f}", f"{after.auc:.3f}"),
-        ("weight of the embedder", f"{outcome.head.fusion_weight:.1f}", f"{outcome.fusion_weight:.1f}"),
-    ]
-    lines = [f"{'':28} before   after", *(f"{name:28} {one:>6}  {other:>6}" for name, one, other in rows)]
+    yield f"{'':28} before   after"
+    for name, one, other in (
+        ("refused of the unanswerable", before.refused, after.refused),
+        ("refused of the answerable", before.false_refusals, after.false_refusals),
+        ("AUC", before.auc, after.auc),
+    ):
+        yield f"{name:28} {one:6.3f}  {other:6.3f}"
+    yield f"{'weight of the embedder':28} {outcome.head.fusion_weight:6.1f}  {outcome.fusion_weight:6.1f}"
     if outcome.mrr:
-        weights = "  ".join(f"{weight:.1f} {mrr:.3f}" for weight, mrr in outcome.mrr.items())
-        lines.append(f"MRR by weight: {weights}")
-    return lines
+        yield f"MRR by weight: {'  '.join(f'{weight:.1f} {mrr:.3f}' for weight, mrr in outcome.mrr.items())}"
 
 
 def _document(outcome: CalibrationOutcome, head: Head, dry_run: bool) -> dict[str, Any]:
@@ -103,17 +139,17 @@ def _document(outcome: CalibrationOutcome, head: Head, dry_run: bool) -> dict[st
         "generation": head.generation,
         "embedder": head.embedder.name,
         "questions": {"answerable": outcome.answerable, "unanswerable": outcome.unanswerable},
-        "before": _figures(outcome.before),
-        "after": _figures(outcome.after),
+        "before": _round(asdict(outcome.before)),
+        "after": _round(asdict(outcome.after)),
         "fusion_weight": {
             "before": outcome.head.fusion_weight,
             "after": outcome.fusion_weight,
-            "mrr": {f"{weight:.1f}": round(mrr, 4) for weight, mrr in outcome.mrr.items()},
+            "mrr": _round({f"{weight:.1f}": mrr for weight, mrr in outcome.mrr.items()}),
         },
         "calibration": outcome.calibration.to_json(),
         "stored": not dry_run,
     }
 
 
-def _figures(figures: Figures) -> dict[str, float]:
-    return {name: round(value, 4) for name, value in asdict(figures).items()}
+def _round(figures: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in figures.items()}

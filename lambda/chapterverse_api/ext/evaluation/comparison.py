@@ -10,28 +10,28 @@ excludes zero.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from chapterverse.progress import Progress
-from chapterverse_api.ext.evaluation import answer_metrics, metrics
-from chapterverse_api.ext.evaluation.mutations import MUTATIONS
+from chapterverse_api.ext.evaluation import metrics
 from chapterverse_api.ext.evaluation.questions import QuestionRow
 from chapterverse_api.ext.evaluation.runs import QuestionResult, Run
 
 RESAMPLES = 10_000
-#: Share of the means outside the interval, half of it on either side.
-_OUTSIDE_SHARE = 0.05
+#: Means outside the interval on either side: half of 5 %.
+_LEFT_OUT = RESAMPLES // 40
 _SEED = 0
 #: Resamples between two reports of progress.
 _RESAMPLES_PER_REPORT = 500
 #: Tolerance for rounding in a mean of floats.
 _HAIR = 1e-9
-_OF_ANSWERS = (*answer_metrics.ANSWER_METRICS, *map(answer_metrics.figure_of, MUTATIONS))
+_OF_ANSWERS = (*metrics.ANSWER_METRICS, *metrics.CAUGHT.values())
 _NAMES = (*metrics.METRICS, *_OF_ANSWERS)
-_FIGURE_BY_SPELLING = {name: name for name in _NAMES} | {f"anchor.{name}": name for name in metrics.RANKED}
 _DIGITS = 6
+
+_Pair = tuple[QuestionResult, QuestionResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,8 @@ def intervals(differences: Sequence[Sequence[float]], report: Progress) -> list[
         for column, column_means in zip(columns, means, strict=True):
             column_means.append(sum(map(column.__getitem__, drawn)) / len(differences))
     report("Resampling questions", RESAMPLES, RESAMPLES)
-    return [_middle(sorted(column_means)) for column_means in means]
+    # Symmetric, so that swapping the runs mirrors the interval.
+    return [Interval(ordered[_LEFT_OUT - 1], ordered[-_LEFT_OUT]) for ordered in map(sorted, means)]
 
 
 def _draws(size: int, changes: int) -> Iterator[list[int]]:
@@ -71,12 +72,6 @@ def _draws(size: int, changes: int) -> Iterator[list[int]]:
     chance = random.Random(_SEED).random  # noqa: S311  (a sample, not a secret)
     for _ in range(RESAMPLES):
         yield [i for _ in range(size) if (i := int(chance() * size)) < changes]
-
-
-def _middle(means: Sequence[float]) -> Interval:
-    left_out = int(len(means) * _OUTSIDE_SHARE / 2)
-    # Symmetric, so that swapping the runs mirrors the interval.
-    return Interval(means[left_out - 1], means[-left_out])
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +98,11 @@ class Bar:
         return f"{self.name} is {value:.4g}, below its bar of {self.least:g}."
 
     def to_json(self, figures: Mapping[str, float | None]) -> dict[str, Any]:
-        return {"name": self.name, "least": self.least, "value": figures.get(self.name), "met": self.is_met(figures)}
+        return {**asdict(self), "value": figures.get(self.name), "met": self.is_met(figures)}
 
 
 def read_bar(text: str) -> Bar:
-    """Parse `NAME=VALUE`. Names are those of `metrics` and `answer_metrics` in any case, optionally after "anchor.".
+    """Parse `NAME=VALUE`. Names are those of `metrics` in any case.
 
     Raises:
         ValueError: it is invalid; the message is one sentence.
@@ -115,8 +110,7 @@ def read_bar(text: str) -> Bar:
     name, separator, value = (part.strip() for part in text.partition("="))
     if not separator:
         raise ValueError("A --min needs the form NAME=VALUE, such as recall@5=0.8.")
-    figure = _FIGURE_BY_SPELLING.get(name.lower())
-    if figure is None:
+    if (figure := name.lower()) not in _NAMES:
         raise ValueError(f"There is no figure {name!r}; there are {', '.join(_NAMES)}.")
     try:
         least = float(value)
@@ -125,11 +119,6 @@ def read_bar(text: str) -> Bar:
     if not 0 <= least <= 1:
         raise ValueError(f"The bar of {figure} must be a number from 0 to 1.")
     return Bar(figure, least)
-
-
-def describe_missed(bars: Iterable[Bar], figures: Mapping[str, float | None]) -> list[str]:
-    """Return a sentence for each missed bar."""
-    return [bar.in_words(figures) for bar in bars if not bar.is_met(figures)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,13 +148,7 @@ class Change:
         return "better" if self.difference > 0 else "worse"
 
     def to_json(self) -> dict[str, Any]:
-        values = {
-            "before": self.before,
-            "now": self.now,
-            "difference": self.difference,
-            "low": self.interval.low,
-            "high": self.interval.high,
-        }
+        values = {"before": self.before, "now": self.now, "difference": self.difference, **asdict(self.interval)}
         rounded = {name: round(value, _DIGITS) for name, value in values.items()}
         return {"name": self.name, **rounded, "verdict": self.verdict, "questions": self.questions}
 
@@ -189,11 +172,6 @@ class Move:
     refused_before: bool
     refused_now: bool
 
-    @property
-    def size(self) -> tuple[bool, float]:
-        """Sort key for the size of the move."""
-        return self.refused_before != self.refused_now, abs(self.ndcg_now - self.ndcg_before)
-
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -212,13 +190,7 @@ class Comparison:
     moves: tuple[Move, ...]
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "shared": self.shared,
-            "only_now": list(self.only_now),
-            "only_before": list(self.only_before),
-            "changes": [change.to_json() for change in self.changes],
-            "moves": [asdict(move) for move in self.moves],
-        }
+        return asdict(self) | {"changes": [change.to_json() for change in self.changes]}
 
 
 def shares(questions: Sequence[QuestionRow], before: Run) -> bool:
@@ -234,13 +206,11 @@ def compare_runs(now: Run, before: Run, report: Progress) -> Comparison:
     earlier = {_key(row): row for row in before.rows}
     pairs = [(row, earlier[_key(row)]) for row in now.rows if _key(row) in earlier]
     shared = {_key(row) for row, _ in pairs}
-    answerable = [pair for pair in pairs if pair[0].answerable]
-    unanswerable = [pair for pair in pairs if not pair[0].answerable]
     return Comparison(
         shared=len(pairs),
         only_now=tuple(row.id for row in now.rows if _key(row) not in shared),
         only_before=tuple(row.id for row in before.rows if _key(row) not in shared),
-        changes=(*_changes(answerable, report), *_changes(unanswerable, report), *_of_answers(pairs, report)),
+        changes=tuple(_changes(pairs, report)),
         moves=_moves(pairs),
     )
 
@@ -249,51 +219,40 @@ def _key(row: QuestionResult | QuestionRow) -> tuple[str, str, bool]:
     return row.id, row.question, row.answerable
 
 
-def _changes(pairs: Sequence[tuple[QuestionResult, QuestionResult]], report: Progress) -> list[Change]:
-    if not pairs:
-        return []
-    now = [row.figures for row, _ in pairs]
-    before = [row.figures for _, row in pairs]
-    names = [name for name in metrics.METRICS if name in now[0]]
-    differences = [[a[name] - b[name] for name in names] for a, b in zip(now, before, strict=True)]
-    return [
-        Change(name, _mean(before, name), _mean(now, name), interval, len(pairs))
-        for name, interval in zip(names, intervals(differences, report), strict=True)
-    ]
+def _changes(pairs: Sequence[_Pair], report: Progress) -> Iterator[Change]:
+    """Yield the change of each figure over the questions that define it in both runs."""
+    figures = [[row.figures | row.answer_figures for row in pair] for pair in pairs]
+    searched = [name for name in metrics.METRICS if name != metrics.REFUSED]
+    # Figures of one search are defined together, and drawn together.
+    for names in (searched, [metrics.REFUSED], *([name] for name in metrics.ANSWER_METRICS)):
+        defined = [(now, before) for now, before in figures if names[0] in now and names[0] in before]
+        if not defined:
+            continue
+        differences = [[now[name] - before[name] for name in names] for now, before in defined]
+        for name, interval in zip(names, intervals(differences, report), strict=True):
+            now, before = (metrics.mean([side[name] for side in sides]) or 0.0 for sides in zip(*defined, strict=True))
+            yield Change(name, before, now, interval, len(defined))
 
 
-def _of_answers(pairs: Sequence[tuple[QuestionResult, QuestionResult]], report: Progress) -> list[Change]:
-    """Return the changes of the answers' figures, each over the questions that define it in both runs."""
-    figures = [(now.answer_figures, before.answer_figures) for now, before in pairs]
-    changes = []
-    for name in answer_metrics.ANSWER_METRICS:
-        defined = [(now, before) for now, before in figures if name in now and name in before]
-        if defined:
-            (interval,) = intervals([[now[name] - before[name]] for now, before in defined], report)
-            now_mean, before_mean = (_mean([pair[side] for pair in defined], name) for side in (0, 1))
-            changes.append(Change(name, before_mean, now_mean, interval, len(defined)))
-    return changes
+def _moves(pairs: Sequence[_Pair]) -> tuple[Move, ...]:
+    moves = [_move(*pair) for pair in pairs if _quality(pair[0]) != _quality(pair[1])]
+    return tuple(sorted(moves, key=_order))
 
 
-def _mean(rows: Sequence[dict[str, float]], name: str) -> float:
-    return metrics.mean([figures[name] for figures in rows]) or 0.0
-
-
-def _moves(pairs: Sequence[tuple[QuestionResult, QuestionResult]]) -> tuple[Move, ...]:
-    moves = [_move(now, before) for now, before in pairs if _quality(now) != _quality(before)]
-    largest = sorted(moves, key=lambda move: move.size, reverse=True)
-    return tuple(sorted(largest, key=lambda move: move.better))
+def _order(move: Move) -> tuple[bool, bool, float]:
+    """Return a sort key: the worse first, and of these the largest."""
+    return move.better, move.refused_before == move.refused_now, -abs(move.ndcg_now - move.ndcg_before)
 
 
 def _move(now: QuestionResult, before: QuestionResult) -> Move:
-    standing_now, standing_before = _quality(now), _quality(before)
+    quality_now, quality_before = _quality(now), _quality(before)
     return Move(
         id=now.id,
-        better=standing_now > standing_before,
+        better=quality_now > quality_before,
         rank_before=before.rank,
         rank_now=now.rank,
-        ndcg_before=round(standing_before[1], _DIGITS),
-        ndcg_now=round(standing_now[1], _DIGITS),
+        ndcg_before=round(quality_before[1], _DIGITS),
+        ndcg_now=round(quality_now[1], _DIGITS),
         refused_before=before.refused,
         refused_now=now.refused,
     )

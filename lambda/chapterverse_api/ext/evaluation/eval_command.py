@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Unpack
 
 import typer
 
 from chapterverse.cli import parameters
-from chapterverse.cli.parameters import argument, option, settings_from, switch
+from chapterverse.cli.messages import error, note, progress_bar, warn
+from chapterverse.cli.parameters import argument, option, print_json, settings_from, switch
 from chapterverse.errors import InputError
-from chapterverse.extensions import load
+from chapterverse.settings import Settings
+from chapterverse.site.delivery import replace_file
+from chapterverse_api.ext.evaluation.comparison import Bar, Comparison, compare_runs, read_bar, shares
+from chapterverse_api.ext.evaluation.diff.command import run as compare_answers
+from chapterverse_api.ext.evaluation.measuring import answer_questions, search_questions
+from chapterverse_api.ext.evaluation.questions import QuestionRow, read_judged
+from chapterverse_api.ext.evaluation.report import lines, load_template, of_answers, printable, render
+from chapterverse_api.ext.evaluation.runs import Run, read_run
+from chapterverse_api.ext.evaluation.session import EvaluationSession
 
 #: An option of `calibrate` too.
 QuestionsBaseUrl = Annotated[
@@ -91,34 +102,86 @@ def eval_(
         others = {"--answers": answers, "--min": least, "--compare": compare, "--report": report, "--run": run}
         if named := [name for name, value in others.items() if value]:
             raise typer.BadParameter(f"--diff compares answers and measures nothing: leave out {', '.join(named)}.")
-        check_outputs(markdown)
+        _check_outputs(markdown)
         settings = settings_from(**flags, base_url=base_url)
-        run_diff = load("chapterverse_api.ext.evaluation.diff.command:run")
-        run_diff(diff, questions, settings, build=build, markdown=markdown, most_lost=most_lost, as_json=as_json)
+        compare_answers(diff, questions, settings, build=build, markdown=markdown, most_lost=most_lost, as_json=as_json)
         return
-    if questions is None or build or markdown or most_lost is not None:
-        raise typer.BadParameter(
-            "--build, --max-lost and --markdown belong to --diff."
-            if questions
-            else "Name a file of QUESTIONS, or --diff."
-        )
+    if questions is None:
+        raise typer.BadParameter("Name a file of QUESTIONS, or --diff.")
+    if build or markdown or most_lost is not None:
+        raise typer.BadParameter("--build, --max-lost and --markdown belong to --diff.")
     if more and not least:
         raise typer.BadParameter("There is one file of QUESTIONS; a bar is set by --min NAME=VALUE.")
-    measure = load("chapterverse_api.ext.evaluation.measuring:measure")
-    measure(
-        questions,
-        [*(least or []), *(more or [])],
-        lambda: settings_from(**flags, base_url=base_url),
-        answers=answers,
-        compare=compare,
-        report=report,
-        run=run,
-        as_json=as_json,
-    )
+    bars = _read_bars([*(least or []), *(more or [])], answers)
+    rows = read_judged(questions)
+    files = [file.resolve() for file in (questions, report, run) if file]
+    if len(set(files)) < len(files):
+        raise typer.BadParameter("QUESTIONS, --report and --run must be different files.")
+    _check_outputs(report, run)
+    before = read_run(compare) if compare else None
+    if before and not shares(rows, before):
+        raise InputError(f"{compare} holds none of these questions, so there is nothing to compare.")
+    template = load_template() if report else None
+    measured, comparison = _measure(rows, settings_from(**flags, base_url=base_url), before, answers)
+    document = {**measured.to_json(), "bars": [bar.to_json(measured.measured) for bar in bars]}
+    if comparison:
+        document["comparison"] = comparison.to_json()
+    if run:
+        _save(run, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    if report and template:
+        _save(report, render(template, measured, bars, comparison))
+    for warning in (*measured.warnings, *of_answers(measured)):
+        warn(printable(warning))
+    if as_json:
+        print_json(document)
+    else:
+        typer.echo("\n".join(lines(measured, comparison)))
+    _exit(measured, bars)
 
 
-def check_outputs(*files: Path | None) -> None:
+def _read_bars(least: Sequence[str], answers: bool) -> list[Bar]:
+    try:
+        bars = [read_bar(text) for text in least]
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    for bar in bars:
+        if bar.of_answers and not answers:
+            raise typer.BadParameter(f"{bar.name} is a figure of answers: add --answers.")
+    return bars
+
+
+def _check_outputs(*files: Path | None) -> None:
     """Reject output files that can't be written, before the first question."""
     for file in filter(None, files):
         if file.is_dir() or not file.parent.is_dir():
             raise InputError(f"{file} can't be written: name a file in a folder that exists.")
+
+
+def _measure(
+    rows: Sequence[QuestionRow], settings: Settings, before: Run | None, answers: bool
+) -> tuple[Run, Comparison | None]:
+    session = EvaluationSession.open(settings)
+    with progress_bar() as progress:
+        measured = search_questions(rows, session, settings, progress)
+        if answers:
+            if settings.generator != "extractive":
+                note(f"Up to {len(rows)} questions are going to {settings.generator}, which may charge for each.")
+            measured = answer_questions(measured, rows, session, settings, progress)
+        return measured, compare_runs(measured, before, progress) if before else None
+
+
+def _save(file: Path, text: str) -> None:
+    """Write a file atomically; write to a pipe or a terminal directly."""
+    if file.exists() and not file.is_file():
+        file.write_text(text, "utf-8")
+    else:
+        replace_file(file, text.encode())
+
+
+def _exit(run: Run, bars: Sequence[Bar]) -> None:
+    """Exit with 3 if a bar is missed, with 1 after an interrupt."""
+    missed = [bar for bar in bars if not bar.is_met(run.measured)]
+    for bar in missed:
+        error(bar.in_words(run.measured))
+    if missed or run.interrupted:
+        raise typer.Exit(3 if missed else 1)

@@ -1,33 +1,29 @@
-"""Runs `chapterverse eval`: searches for every question, on request answers it, and prints what was measured."""
+"""Searches for every question, on request answers it, and tests the check of citations.
+
+The test makes supported sentences of the answers false, and counts how many the check catches. A fixed seed selects the
+sentences and their changes:
+
+    foreign   a sentence of another page under this citation
+    number    one of the sentence's numbers changed
+    negation  a "not" added or removed; skipped for sentences with another negation, because two may cancel out
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
-from pathlib import Path
 from urllib.parse import urldefrag
 
-import typer
-
-from chapterverse.cli.messages import error, note, progress_bar, warn
-from chapterverse.cli.parameters import print_json
 from chapterverse.errors import IndexLocked, InputError, ProviderError
 from chapterverse.model import Chunk, Head, utc_now
-from chapterverse.progress import Progress
+from chapterverse.progress import Progress, track
 from chapterverse.settings import Settings
-from chapterverse.site.delivery import replace_file
 from chapterverse.store import Snapshot
-from chapterverse_api.commands.session import SearchRow
-from chapterverse_api.ext.evaluation import report as html
-from chapterverse_api.ext.evaluation.answer_metrics import AnswerResult, CitationCounts, MutationCounts
-from chapterverse_api.ext.evaluation.comparison import Bar, compare_runs, describe_missed, read_bar, shares
-from chapterverse_api.ext.evaluation.eval_command import check_outputs
-from chapterverse_api.ext.evaluation.metrics import DEPTH
-from chapterverse_api.ext.evaluation.mutations import MUTATIONS, mutations
+from chapterverse_api.ext.evaluation.metrics import CAUGHT, DEPTH, AnswerResult, CitationCounts, MutationCounts
 from chapterverse_api.ext.evaluation.places import (
-    ExpectedPlace,
     SitePlaces,
     distinct,
     match_place,
@@ -35,90 +31,29 @@ from chapterverse_api.ext.evaluation.places import (
     place_without_page,
     ranks,
 )
-from chapterverse_api.ext.evaluation.questions import QuestionRow, read_judged
+from chapterverse_api.ext.evaluation.questions import QuestionRow
 from chapterverse_api.ext.evaluation.quoting import bare
-from chapterverse_api.ext.evaluation.runs import IndexInfo, QuestionResult, Result, Run, read_run
+from chapterverse_api.ext.evaluation.runs import IndexInfo, QuestionResult, Result, Run
 from chapterverse_api.ext.evaluation.session import CitedClaim, EvaluationSession, Examination, JudgedAnswer
-from chapterverse_api.ext.evaluation.text_report import lines, of_answers, printable
 
 #: Results per question. Figures look at the first ten; the rest separates "too late" from "not found".
 _TOP_K = 20
-#: Mutated sentences between two reports of progress.
-_CLAIMS_PER_CALL = 50
+#: Most claims that are mutated; more would change a share by less than a hundredth.
+_MAX_CLAIMS = 400
+_SEED = 0
 
-
-def measure(
-    questions: Path,
-    least: Sequence[str],
-    open_settings: Callable[[], Settings],
-    *,
-    answers: bool,
-    compare: Path | None,
-    report: Path | None,
-    run: Path | None,
-    as_json: bool,
-) -> None:
-    """Measure a file of questions as the options of `eval` say, and exit with 3 if a bar is missed.
-
-    Args:
-        least: the bars as `--min` names them.
-    """
-    bars = _bars(least, answers)
-    rows = read_judged(questions)
-    places = [file.resolve() for file in (questions, report, run) if file]
-    if len(set(places)) < len(places):
-        raise typer.BadParameter("QUESTIONS, --report and --run must be different files.")
-    check_outputs(report, run)
-    before = read_run(compare) if compare else None
-    if before and not shares(rows, before):
-        raise InputError(f"{compare} holds none of these questions, so there is nothing to compare.")
-    template = html.load_template() if report else None
-    settings = open_settings()
-    session = EvaluationSession.open(settings)
-    with progress_bar() as progress:
-        measured = search_questions(rows, session, settings, progress)
-        if answers:
-            if settings.generator != "extractive":
-                note(f"Up to {len(rows)} questions are going to {settings.generator}, which may charge for each.")
-            measured = answer_questions(measured, rows, session, settings, progress)
-        comparison = compare_runs(measured, before, progress) if before else None
-    document = {**measured.to_json(), "bars": [bar.to_json(measured.measured) for bar in bars]}
-    if comparison:
-        document["comparison"] = comparison.to_json()
-    if run:
-        _save(run, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
-    if report and template:
-        _save(report, html.render(template, measured, bars, comparison))
-    for warning in (*measured.warnings, *of_answers(measured)):
-        warn(printable(warning))
-    if as_json:
-        print_json(document)
-    else:
-        typer.echo("\n".join(lines(measured, comparison)))
-    missed = describe_missed(bars, measured.measured)
-    for sentence in missed:
-        error(sentence)
-    if missed or measured.interrupted:
-        raise typer.Exit(3 if missed else 1)
-
-
-def _bars(least: Sequence[str], answers: bool) -> list[Bar]:
-    try:
-        bars = [read_bar(text) for text in least]
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    for bar in bars:
-        if bar.of_answers and not answers:
-            raise typer.BadParameter(f"{bar.name} is a figure of answers: add --answers.")
-    return bars
-
-
-def _save(file: Path, text: str) -> None:
-    """Write a file atomically; write to a pipe or a terminal directly."""
-    if file.exists() and not file.is_file():
-        file.write_text(text, "utf-8")
-    else:
-        replace_file(file, text.encode())
+# Neither an item's number nor a part of a larger number.
+_NUMBER = re.compile(r"(?!\A\d+[.)]\s)(?<![\w.,:/-])\d{1,9}(?![\w/:-]|[.,]\d)")
+_NOT = re.compile(r"\b(?:not|nicht)\s+|\b(can)(?:not|['’]t)\b|(?<!wo)n['’]t\b", re.IGNORECASE)
+_OTHERWISE = re.compile(
+    r"\A\||\b(?:no|none|never|neither|nor|nothing|nobody|without|only|unless|kein\w*|nie|niemals|weder|nichts|ohne|nur)\b",
+    re.IGNORECASE,
+)
+_AUXILIARY = re.compile(
+    r"\b(?P<en>is|are|was|were|can|will|must|should|may|does|do|has|have)\b|"
+    r"\b(?P<de>ist|sind|war|waren|kann|können|wird|werden|muss|müssen|darf|dürfen)\b",
+    re.IGNORECASE,
+)
 
 
 def search_questions(
@@ -138,18 +73,13 @@ def search_questions(
     site = SitePlaces((head.base_url, settings.base_url), chunks)
     questions = [_place(question, chunks) for question in questions]
     rows, floor = [], 0.0
-    for done, question in enumerate(questions):
-        report("Asking questions", done, len(questions))
-        result = _search_one(question, session, head)
-        floor = result["floor"]
-        rows.append(_row(question, result, site))
-    report("Asking questions", len(questions), len(questions))
-    warnings = [
-        _warning(question.place, address, site)
-        for question, row in zip(questions, rows, strict=True)
-        for address in row.missing
-    ]
-    return Run(_index(head, settings), floor, utc_now(), tuple(rows), tuple(warnings))
+    for question in track(report, "Asking questions", questions):
+        search = _search_one(question, session, head)
+        rows.append(_row(question, search, site))
+        floor = search.retrieval.calibration.floor
+    missing = [(question.place, a) for question, row in zip(questions, rows, strict=True) for a in row.missing]
+    warnings = tuple(_warning(place, address, site) for place, address in missing)
+    return Run(_index(head, settings), floor, utc_now(), tuple(rows), warnings)
 
 
 def _place(question: QuestionRow, chunks: Sequence[Chunk]) -> QuestionRow:
@@ -164,25 +94,25 @@ def _place(question: QuestionRow, chunks: Sequence[Chunk]) -> QuestionRow:
 
 
 def _search_one(question: QuestionRow, session: EvaluationSession, head: Head) -> Examination:
-    try:
-        result = session.examine(question.question, question.history, _TOP_K)
-    except InputError as error:
-        raise InputError(f"{question.place}: {error}") from None
-    if result["degraded"]:
+    with question.named():
+        search = session.examine(question.question, question.history, _TOP_K)
+    if reason := search.retrieval.degraded:
         raise ProviderError(
-            f"{question.place}: there are no figures, because they would be of another system: {result['degraded']}",
-            retryable=True,
+            f"{question.place}: there are no figures, because they would be of another system: {reason}", retryable=True
         )
-    if result["generation"] != head.generation:
+    if search.head.generation != head.generation:
         raise IndexLocked(f"The index of {head.scope} was published anew while it was examined: run it again.")
-    return result
+    return search
 
 
-def _row(question: QuestionRow, result: Examination, site: SitePlaces) -> QuestionResult:
+def _row(question: QuestionRow, search: Examination, site: SitePlaces) -> QuestionResult:
     expected = {address: site.place(address) for address in question.expected}
     targets = distinct(expected.values())
-    hits = result["results"]
-    places = [site.place(hit["url"] or place_without_page(hit["source_file_path"], hit["section"])) for hit in hits]
+    hits = [
+        (hit, site.place(hit["url"] or place_without_page(hit["source_file_path"], hit["section"])))
+        for hit in search.rows
+    ]
+    places = [place for _, place in hits]
     return QuestionResult(
         id=question.id,
         question=question.question,
@@ -192,16 +122,14 @@ def _row(question: QuestionRow, result: Examination, site: SitePlaces) -> Questi
         chapter=next((title for place in targets if (title := site.chapter(place)) is not None), None),
         anchor_ranks=ranks(targets, places),
         page_ranks=ranks(pages(targets), places),
-        evidence=result["evidence"],
-        refused=result["refused"],
-        seconds=result["seconds"],
-        results=tuple(_result(hit, targets, place) for hit, place in islice(zip(hits, places, strict=True), DEPTH)),
+        evidence=round(search.retrieval.evidence, 4),
+        refused=not search.retrieval.sure,
+        seconds=search.seconds,
+        results=tuple(
+            Result(hit["rank"], hit["score"], hit["url"], hit["chapter"], hit["section"], match_place(targets, place))
+            for hit, place in hits[:DEPTH]
+        ),
     )
-
-
-def _result(hit: SearchRow, targets: Sequence[ExpectedPlace], place: ExpectedPlace) -> Result:
-    match = match_place(targets, place)
-    return Result(hit["rank"], hit["score"], hit["url"], hit["chapter"], hit["section"], match)
 
 
 def _warning(row: str, address: str, site: SitePlaces) -> str:
@@ -242,8 +170,7 @@ def answer_questions(
     site = SitePlaces((run.index.base_url, settings.base_url))
     answers, claims, interrupted = list[AnswerResult | None](), list[CitedClaim](), False
     try:
-        for done, question in enumerate(questions):
-            report("Answering questions", done, len(questions))
+        for done, question in enumerate(track(report, "Answering questions", questions)):
             judged = session.judge_answer(question.question, question.history)
             if judged.generation != run.index.generation:
                 raise IndexLocked(
@@ -251,7 +178,6 @@ def answer_questions(
                 )
             answers.append(_answer(question, run.rows[done].expected, judged, site))
             claims += judged.claims if not judged.result.degraded else ()
-        report("Answering questions", len(questions), len(questions))
         mutation_counts = _test_check(claims, session, report)
     except KeyboardInterrupt:
         mutation_counts, interrupted = {}, True
@@ -278,12 +204,54 @@ def _test_check(
 ) -> dict[str, MutationCounts]:
     """Return by kind how many false sentences were checked, and how many the check rejected."""
     mutated = list(mutations(claims))
-    stands: list[bool] = []
-    for at in range(0, len(mutated), _CLAIMS_PER_CALL):
-        report("Testing the verifier", at, len(mutated))
-        stands += session.holds([claim for _, claim in mutated[at : at + _CLAIMS_PER_CALL]])
-    report("Testing the verifier", len(mutated), len(mutated))
-    rejected: dict[str, list[bool]] = {kind: [] for kind in MUTATIONS}
-    for (kind, _), supported in zip(mutated, stands, strict=True):
-        rejected[kind].append(not supported)
-    return {kind: MutationCounts(len(outcomes), sum(outcomes)) for kind, outcomes in rejected.items() if outcomes}
+    tried, caught = Counter(kind for kind, _ in mutated), Counter[str]()
+    held = session.holds([claim for _, claim in mutated])
+    for (kind, _), holds in zip(track(report, "Testing the verifier", mutated), held, strict=True):
+        caught[kind] += not holds
+    return {kind: MutationCounts(tried[kind], caught[kind]) for kind in CAUGHT if tried[kind]}
+
+
+def mutations(claims: Sequence[CitedClaim]) -> Iterator[tuple[str, CitedClaim]]:
+    """Yield (kind, false claim). A claim without a number, or without a verb to negate, has no such mutation."""
+    chance = random.Random(_SEED)  # noqa: S311  (a sample, not a secret)
+    for claim in claims if len(claims) <= _MAX_CLAIMS else chance.sample(list(claims), _MAX_CLAIMS):
+        texts = {
+            "foreign": _foreign(claim, claims, chance),
+            "number": _renumber(claim["text"], chance),
+            "negation": negate(claim["text"]),
+        }
+        for kind, text in texts.items():
+            if text is not None:
+                mutation: CitedClaim = {**claim, "text": text}
+                yield kind, mutation
+
+
+def _foreign(claim: CitedClaim, claims: Sequence[CitedClaim], chance: random.Random) -> str | None:
+    """Return a sentence of another page that this page doesn't hold."""
+    own_texts = {other["text"] for other in claims if _page(other) == _page(claim)}
+    texts = [other["text"] for other in claims if other["text"] not in own_texts]
+    return chance.choice(texts) if texts else None
+
+
+def _renumber(text: str, chance: random.Random) -> str | None:
+    numbers = list(_NUMBER.finditer(text))
+    if not numbers:
+        return None
+    match = chance.choice(numbers)
+    return f"{text[: match.start()]}{int(match.group()) + chance.randrange(1, 90)}{text[match.end() :]}"
+
+
+def negate(text: str) -> str | None:
+    """Return the sentence with the opposite meaning; None for a table row and where a "not" is not enough."""
+    negations, verb = list(_NOT.finditer(text)), _AUXILIARY.search(text)
+    if _OTHERWISE.search(text) or len(negations) > 1:
+        return None
+    if negations:
+        return f"{text[: negations[0].start()]}{negations[0].group(1) or ''}{text[negations[0].end() :]}"
+    if verb is None:
+        return None
+    return f"{text[: verb.end()]} {'not' if verb['en'] else 'nicht'}{text[verb.end() :]}"
+
+
+def _page(claim: CitedClaim) -> str:
+    return claim["url"].partition("#")[0]

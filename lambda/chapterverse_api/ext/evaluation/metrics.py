@@ -1,14 +1,16 @@
-"""Metrics: of a search by the ranks of the expected places, and of the confidence of answers.
+"""Figures of one question: of its search by ranks, of its answer by counts, and of the confidence of answers.
 
-Ranks start at 1, and None is "not found". Several chunks of one expected section count once, at the first rank (see
-`places.ranks`). All figures are from 0 to 1, look at the first ten results and are averaged over questions with equal
-weight. They follow Manning, Raghavan and Schütze, "Introduction to Information Retrieval" (2008), chapter 8, with nDCG
-by Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002).
+They are from 0 to 1, and averaged over the questions that they are defined for with equal weight. `chapterverse eval
+--help` defines them. Ranks start at 1, and None is "not found". The figures of ranks look at the first ten results, and
+follow Manning, Raghavan and Schütze, "Introduction to Information Retrieval" (2008), chapter 8, with nDCG by Järvelin
+and Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (2002).
 
-brier          mean squared difference of confidence and outcome, lower is better (Brier, 1950)
-ece            difference of mean confidence and share of right answers in ten bins of width .1, weighted by the number
-               of answers: expected calibration error (Naeini, Cooper and Hauskrecht, 2015)
-risk-coverage  share of wrong answers among the most confident ones, by their number (El-Yaniv and Wiener, 2010)
+An answer is stored as counts. Precision and recall of its citations are those of Liu, Zhang and Liang, "Evaluating
+verifiability in generative search engines" (2023), with the service's lexical check in place of human judges.
+
+brier  mean squared difference of confidence and outcome, lower is better (Brier, 1950)
+ece    difference of mean confidence and share of right answers in ten bins of width .1, weighted by the number of
+       answers: expected calibration error (Naeini, Cooper and Hauskrecht, 2015)
 """
 
 from __future__ import annotations
@@ -16,15 +18,18 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field
+
+from chapterverse_api.contract import AnswerStatus
 
 #: From 1; None for "not found".
 Rank: TypeAlias = Annotated[int, Field(ge=1)] | None
 Ranks: TypeAlias = Sequence[Rank]
+Count: TypeAlias = Annotated[int, Field(ge=0)]
 
 #: Results that the figures look at.
 DEPTH = 10
@@ -74,8 +79,22 @@ RANKED: Mapping[str, Callable[[Ranks], float]] = {
     "mrr": reciprocal_rank,
     "ndcg@10": ndcg,
 }
-#: Every retrieval figure that may have a bar; higher is better.
+#: Every retrieval figure that may have a bar.
 METRICS = (*RANKED, *(PAGE_PREFIX + name for name in RANKED), REFUSED, ANSWERED)
+#: Shares of an answer: the fields of `AnswerResult` with the part and the whole.
+COUNTED: Mapping[str, tuple[str, str]] = {
+    "citation_validity": ("valid", "citations"),
+    "citation_precision": ("precise", "pairs"),
+    "citation_recall": ("carried", "sentences"),
+    "nuggets": ("contained", "nuggets"),
+}
+#: Every figure of answers.
+ANSWER_METRICS = (
+    *COUNTED, "cited.page", "cited.section", "begins", "key", "key.first", "key.marked", "quotes.whole", "quotes.once",
+    "refused@unanswerable", "answered@answerable",
+)  # fmt: skip
+#: The share of false sentences that the check rejects, by how they were made false.
+CAUGHT = {kind: f"caught@{kind}" for kind in ("foreign", "number", "negation")}
 
 
 def of_ranks(anchor: Ranks, page: Ranks) -> dict[str, float]:
@@ -91,11 +110,104 @@ def mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
+@dataclass(frozen=True, slots=True)
+class CitationCounts:
+    """A cited address, and whether it is in an expected section ("anchor") or only on its page ("page")."""
+
+    url: str
+    match: Literal["anchor", "page"] | None = None
+
+
 class AnswerOutcome(NamedTuple):
     """Confidence of an answer, 0 to 1, and whether it was right."""
 
     confidence: float
     right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerResult:
+    """The answer to one question.
+
+    Attributes:
+        citations, valid: number of citations in all segments, and of valid ones.
+        sentences, carried: number of sentences with a claim, and of those that a section cited there supports.
+        pairs, precise: number of pairs of a sentence and its citation, and of those whose section supports it.
+        nuggets, contained: number of expected facts, and of those in the answer.
+        quotes, silent_cuts, repeated: number of quotes, of pieces that they cut without saying so, and of lines that
+            two of them share.
+        key: the figures of `quoting.AnswerKey`; empty if the row states no key.
+        seconds: the seconds until the sources (`retrieve`), the first words (`first`) and the end (`total`).
+        degraded: the reason why the answer was not made as configured, or None; with one it counts for no figure.
+    """
+
+    status: AnswerStatus
+    confidence: Annotated[float, Field(ge=0, le=1)]
+    text: str
+    cited: tuple[CitationCounts, ...] = ()
+    citations: Count = 0
+    valid: Count = 0
+    sentences: Count = 0
+    carried: Count = 0
+    pairs: Count = 0
+    precise: Count = 0
+    nuggets: Count = 0
+    contained: Count = 0
+    quotes: Count = 0
+    silent_cuts: Count = 0
+    repeated: Count = 0
+    key: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    degraded: str | None = None
+
+    @property
+    def refused(self) -> bool:
+        return self.status == "not_in_docs"
+
+    def count(self, name: str) -> tuple[int, int]:
+        """Return part and whole of a figure in `COUNTED`."""
+        part, whole = COUNTED[name]
+        return getattr(self, part), getattr(self, whole)
+
+    def figures(self, answerable: bool) -> dict[str, float]:
+        """Return the figures that are defined for this answer, by name."""
+        if self.degraded:
+            return {}
+        counts = {name: self.count(name) for name in COUNTED}
+        figures = {name: part / whole for name, (part, whole) in counts.items() if whole}
+        if self.quotes:
+            figures |= {"quotes.whole": float(not self.silent_cuts), "quotes.once": float(not self.repeated)}
+        if not answerable:
+            return {**figures, "refused@unanswerable": float(self.refused)}
+        return {
+            **figures,
+            **self.key,
+            "cited.page": float(any(c.match for c in self.cited)),
+            "cited.section": float(any(c.match == "anchor" for c in self.cited)),
+            "answered@answerable": float(not self.refused),
+        }
+
+    def outcome(self, answerable: bool) -> AnswerOutcome | None:
+        """Return confidence and correctness, None for a refusal.
+
+        An answer is right if it contains any expected fact; without expected facts, if it cites an expected page.
+        """
+        if self.refused or self.degraded:
+            return None
+        right = self.contained > 0 if self.nuggets else any(c.match for c in self.cited)
+        return AnswerOutcome(self.confidence, answerable and right)
+
+
+@dataclass(frozen=True, slots=True)
+class MutationCounts:
+    """Number of false sentences given to the check, and of those that it rejected."""
+
+    tried: Annotated[int, Field(ge=1)]
+    caught: Count
+
+    @property
+    def share(self) -> float:
+        return self.caught / self.tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +219,8 @@ class Bin:
     answers: int
 
 
-@dataclass(frozen=True, slots=True)
-class Risk:
-    """Share of wrong answers (`risk`) among the most confident share of all answers (`coverage`)."""
-
-    coverage: float
-    risk: float
-
-
-def brier(outcomes: Sequence[AnswerOutcome]) -> float:
-    return math.fsum((o.confidence - o.right) ** 2 for o in outcomes) / len(outcomes)
+def brier(outcomes: Sequence[AnswerOutcome]) -> float | None:
+    return mean([(o.confidence - o.right) ** 2 for o in outcomes])
 
 
 def bins(outcomes: Sequence[AnswerOutcome]) -> list[Bin]:
@@ -125,29 +229,10 @@ def bins(outcomes: Sequence[AnswerOutcome]) -> list[Bin]:
     for outcome in outcomes:
         by_bin[min(_BINS - 1, int(outcome.confidence * _BINS))].append(outcome)
     return [
-        Bin(
-            math.fsum(o.confidence for o in group) / len(group),
-            sum(o.right for o in group) / len(group),
-            len(group),
-        )
+        Bin(math.fsum(o.confidence for o in group) / len(group), sum(o.right for o in group) / len(group), len(group))
         for _, group in sorted(by_bin.items())
     ]
 
 
-def ece(outcomes: Sequence[AnswerOutcome]) -> float:
-    return math.fsum(b.answers * abs(b.confidence - b.right) for b in bins(outcomes)) / len(outcomes)
-
-
-def risks(outcomes: Sequence[AnswerOutcome]) -> list[Risk]:
-    """Return the risk at each tenth of the answers. Answers of equal confidence count with their mean."""
-    shares = _smooth(outcomes)
-    tenths = (max(1, round(len(shares) * tenth / _BINS)) for tenth in range(1, _BINS + 1)) if shares else ()
-    return [Risk(count / len(shares), 1 - math.fsum(shares[:count]) / count) for count in dict.fromkeys(tenths)]
-
-
-def _smooth(outcomes: Sequence[AnswerOutcome]) -> list[float]:
-    """Return for each answer, most confident first, the share of right answers of its confidence."""
-    tied: defaultdict[float, list[bool]] = defaultdict(list)
-    for outcome in outcomes:
-        tied[outcome.confidence].append(outcome.right)
-    return [sum(results) / len(results) for _, results in sorted(tied.items(), reverse=True) for _ in results]
+def ece(outcomes: Sequence[AnswerOutcome]) -> float | None:
+    return mean([abs(b.confidence - b.right) for b in bins(outcomes) for _ in range(b.answers)])

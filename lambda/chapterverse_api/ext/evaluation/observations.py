@@ -1,15 +1,11 @@
 """Measures on labelled questions how much evidence an answer needs, and the best weight of the embedder.
 
-`_observe` returns an `Observation` of each question, `calibrate` a `CalibrationOutcome` of all, and `tuning.tune`
-publishes it as a new generation.
+The service searches the live index for every question with the configured embedder.
 
-The service searches the live index for every question with the configured embedder. Nothing is stored before all
-questions were searched.
-
-A question has a set of candidates, and the label doesn't say which candidate answers it. So the fit is iterative, as in
-multiple-instance learning (Andrews, Tsochantaridis & Hofmann, 2003): each question is represented by its strongest
-candidate, the coefficients are fitted, and the strongest are chosen again. Only the bias may be negative, so a
-candidate that another one dominates is never the strongest and is dropped.
+A label doesn't say which candidate of a question answers it. So the fit is iterative, as in multiple-instance learning
+(Andrews, Tsochantaridis & Hofmann, 2003): each question is represented by its strongest candidate, the coefficients are
+fitted, and the strongest are chosen again. Only the bias may be negative, so a candidate that another one dominates is
+never the strongest and is dropped.
 
 The floor refuses the most unanswerable questions at the allowed share of refused answerable ones. The bias is shifted
 so that the floor is one half, with and without an embedder.
@@ -19,7 +15,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
@@ -28,7 +25,7 @@ from chapterverse.calibration import Calibration, ChunkFeatures, Coefficients
 from chapterverse.errors import IndexLocked, InputError
 from chapterverse.indexing.evidence_fit import dot, regress
 from chapterverse.model import Head
-from chapterverse.progress import Progress
+from chapterverse.progress import Progress, track
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
 from chapterverse_api.ext.evaluation.metrics import reciprocal_rank
@@ -75,12 +72,7 @@ class Figures:
 
 
 def fit_to_questions(examples: Sequence[Example], most_false: float) -> Calibration:
-    """Return the calibration that separates these questions best.
-
-    Args:
-        examples: questions of both kinds.
-        most_false: share of the answerable ones that may be refused.
-    """
+    """Return the calibration that separates these questions best, refusing a share of the answerable ones at most."""
     embedded = any(f.nearness is not None for e in examples for f in e.candidates)
     words = _fit_weights(examples, most_false, embedded=False)
     both = _fit_weights(examples, most_false, embedded=True) if embedded else None
@@ -94,19 +86,14 @@ def measure_calibration(examples: Sequence[Example], calibration: Calibration) -
 
 def cross_validate(examples: Sequence[Example], most_false: float) -> Figures:
     """Return the figures of a cross-validation: each question is judged by a fit to the other folds."""
-    margins = dict[int, float]()
-    for rest, part in _folds(examples):
-        calibration = fit_to_questions([examples[i] for i in rest], most_false)
-        margins |= {i: _evidence(examples[i], calibration) - calibration.floor for i in part}
-    return _figures(examples, [margins[i] for i in range(len(examples))])
-
-
-def _folds(examples: Sequence[Example]) -> Iterator[tuple[list[int], list[int]]]:
-    """Yield the indices of the training and the test questions; all folds have about as many of each kind."""
-    kinds = [[i for i, e in enumerate(examples) if e.answerable is kind] for kind in (True, False)]
-    for fold in range(FOLDS):
-        part = sorted(i for kind in kinds for i in kind[fold::FOLDS])
-        yield sorted(set(range(len(examples))).difference(part)), part
+    seen, folds = Counter[bool](), list[int]()
+    # All folds have about as many questions of each kind.
+    for example in examples:
+        folds.append(seen[example.answerable] % FOLDS)
+        seen[example.answerable] += 1
+    others = ([e for e, other in zip(examples, folds, strict=True) if other != fold] for fold in range(FOLDS))
+    fits = [fit_to_questions(rest, most_false) for rest in others]
+    return _figures(examples, [_evidence(e, fits[f]) - fits[f].floor for e, f in zip(examples, folds, strict=True)])
 
 
 def _evidence(example: Example, calibration: Calibration) -> float:
@@ -148,8 +135,7 @@ def _pareto_rows(candidates: Sequence[ChunkFeatures], embedded: bool) -> _Bag:
 
 def _learn(bags: Sequence[_Bag], labels: Sequence[int]) -> list[float]:
     # Both kinds have the same weight in total, independent of their numbers.
-    share = {kind: len(labels) / 2 / labels.count(kind) for kind in (0, 1)}
-    weights = [share[label] for label in labels]
+    weights = [len(labels) / 2 / labels.count(label) for label in labels]
     chosen, beta = [max(bag, key=sum) for bag in bags], list[float]()
     for _ in range(_MAX_ROUNDS):
         beta = regress_rising(chosen, labels, _RIDGE, weights)
@@ -162,8 +148,7 @@ def _learn(bags: Sequence[_Bag], labels: Sequence[int]) -> list[float]:
 
 def _choose_floor(scores: Sequence[float], answerable: Sequence[bool], most_false: float) -> float:
     """Return the score below which questions are refused: the middle of the widest gap of the equally good."""
-    good = sorted(s for s, a in zip(scores, answerable, strict=True) if a)
-    bad = sorted(s for s, a in zip(scores, answerable, strict=True) if not a)
+    bad, good = (sorted(s for s, a in zip(scores, answerable, strict=True) if a is kind) for kind in (False, True))
     values = sorted(set(filter(math.isfinite, scores)))
     edges = [values[0] - 1.0, *values, values[-1] + 1.0]
     places = [((low + high) / 2, high - low) for low, high in pairwise(edges)]
@@ -175,19 +160,6 @@ def _choose_floor(scores: Sequence[float], answerable: Sequence[bool], most_fals
         return allowed, refused if allowed else -wrongly, -wrongly, gap
 
     return max(places, key=worth)[0]
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """The features of one question's candidates, and the ranks of its expected places.
-
-    Attributes:
-        gains: for each weight tried, 1 over the rank of the first expected place; empty without an expected place or an
-            embedder.
-    """
-
-    example: Example
-    gains: Mapping[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,15 +212,11 @@ def calibrate(
     head = snapshot.head
     weights = TRIED_WEIGHTS if head.embedder.size else ()
     site = SitePlaces((head.base_url, settings.base_url))
-    observed = []
-    for done, row in enumerate(rows):
-        report("Asking questions", done, len(rows))
-        observed.append(_observe(row, weights, session, site))
+    observed = [_observe(row, weights, session, site) for row in track(report, "Asking questions", rows)]
     if session.snapshot().head != head:
         raise IndexLocked(f"The index of {head.scope} was published anew while it was calibrated: run it again.")
     report("Fitting", len(rows), len(rows))
-    examples = [o.example for o in observed]
-    gains = [o.gains for o in observed if o.gains]
+    examples, gains = [example for example, _ in observed], [gains for _, gains in observed if gains]
     answerable = sum(e.answerable for e in examples)
     return CalibrationOutcome(
         head=head,
@@ -262,16 +230,15 @@ def calibrate(
     )
 
 
-def _observe(row: QuestionRow, weights: Sequence[float], session: EvaluationSession, site: SitePlaces) -> Observation:
-    """Return the observation of one question."""
+def _observe(
+    row: QuestionRow, weights: Sequence[float], session: EvaluationSession, site: SitePlaces
+) -> tuple[Example, Mapping[float, float]]:
+    """Return the question's example, and for each weight 1 over the rank of the first expected place, if any is."""
     expected = distinct(site.place(address) for address in row.expected)
-    tried_weights = weights if expected else ()
-    try:
-        result = session.weigh(row.question, row.history, tried_weights)
-    except InputError as error:
-        raise InputError(f"{row.place}: {error}") from None
-    gains = {w: reciprocal_rank(ranks(expected, [site.place(url) for url in result["urls"][w]])) for w in tried_weights}
-    return Observation(Example(row.answerable, tuple(result["features"])), gains)
+    with row.named():
+        features, urls = session.weigh(row.question, row.history, weights if expected else ())
+    gains = {w: reciprocal_rank(ranks(expected, [site.place(url) for url in found])) for w, found in urls.items()}
+    return Example(row.answerable, tuple(features)), gains
 
 
 def best_weight(gains: Sequence[Mapping[float, float]], live: float) -> float:

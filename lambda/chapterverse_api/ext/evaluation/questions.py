@@ -13,8 +13,10 @@ must contain, each a text, a list of alternative texts, or a regular expression 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -47,21 +49,21 @@ def read_nuggets(value: Any) -> tuple[Nugget, ...]:
     """Return the nuggets of a row.
 
     Raises:
-        ValueError: they are invalid; the message continues a sentence about the row.
+        InputError: they are invalid; the message continues a sentence about the row.
     """
     if not isinstance(value, list):
-        raise ValueError('"nuggets" must be a list.')
+        raise InputError('"nuggets" must be a list.')
     return tuple(Nugget(tuple(map(_pattern, one if isinstance(one, list) and one else [one]))) for one in value)
 
 
 def _pattern(text: Any) -> re.Pattern[str]:
     if not isinstance(text, str) or not text.strip(" /"):
-        raise ValueError('each of "nuggets" must be a text or a list of texts, and none may be empty.')
+        raise InputError('each of "nuggets" must be a text or a list of texts, and none may be empty.')
     if len(text) > 1 and text.startswith("/") and text.endswith("/"):
         try:
             return re.compile(text[1:-1], re.IGNORECASE)
         except (re.error, RecursionError, OverflowError):
-            raise ValueError(f"the nugget {text!r} is no regular expression.") from None
+            raise InputError(f"the nugget {text!r} is no regular expression.") from None
     # Allow line breaks between words; "80" must not match in "8080".
     words = r"\s+".join(map(re.escape, _MARKS.sub("", text).split()))
     return re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)
@@ -92,6 +94,14 @@ class QuestionRow:
     file: str = ""
     heading: str | None = None
 
+    @contextlib.contextmanager
+    def named(self) -> Iterator[None]:
+        """Begin the message of an invalid question with its place."""
+        try:
+            yield
+        except InputError as error:
+            raise InputError(f"{self.place}: {error}") from None
+
 
 def read_questions(file: Path) -> list[QuestionRow]:
     """Return the rows of a file in order, without empty lines.
@@ -110,11 +120,10 @@ def read_judged(file: Path) -> list[QuestionRow]:
     """
     judged: dict[str, QuestionRow] = {}
     for question, row in _parse_file(file):
-        if question.id in judged:
-            raise InputError(
-                f"{question.place}: the id {question.id!r} is taken already, by {judged[question.id].place}."
-            )
-        judged[question.id] = _read_judgement(question, row)
+        with question.named():
+            if known := judged.get(question.id):
+                raise InputError(f"the id {question.id!r} is taken already, by {known.place}.")
+            judged[question.id] = _read_judgement(question, row)
     return list(judged.values())
 
 
@@ -147,18 +156,20 @@ def _reported_questions(text: str) -> list[str] | None:
 
 
 def _parse_row(line: str, place: str) -> tuple[QuestionRow, dict[str, Any]]:
-    try:
-        row = parse_json(line)
-    except ValueError:
-        raise InputError(f"{place}: this is not JSON.") from None
-    if not isinstance(row, dict) or not isinstance(row.get("question"), str) or not isinstance(row.get("id"), str):
-        raise InputError(f'{place}: a row needs "id" and "question", both strings.')
-    _check_unicode(row["id"] + row["question"], place)
+    question = QuestionRow("", "", place=place)
+    with question.named():
+        try:
+            row = parse_json(line)
+        except ValueError:
+            raise InputError("this is not JSON.") from None
+        if not isinstance(row, dict) or not isinstance(row.get("question"), str) or not isinstance(row.get("id"), str):
+            raise InputError('a row needs "id" and "question", both strings.')
+        _check_unicode(row["id"], row["question"])
     history = row.get("history")
     if isinstance(history, list):
         # Earlier questions alone are enough.
         history = [{"role": "user", "content": turn} if isinstance(turn, str) else turn for turn in history]
-    return QuestionRow(row["id"], row["question"], history, place), row
+    return replace(question, id=row["id"], question=row["question"], history=history), row
 
 
 def _read_judgement(question: QuestionRow, row: dict[str, Any]) -> QuestionRow:
@@ -166,17 +177,18 @@ def _read_judgement(question: QuestionRow, row: dict[str, Any]) -> QuestionRow:
     texts = {name: row.get(name) for name in ("key", "begins", "file", "heading")}
     for name, text in texts.items():
         if text is not None and not isinstance(text, str):
-            raise InputError(f'{question.place}: "{name}" must be a string.')
-    _check_unicode("".join(text or "" for text in texts.values()), question.place)
-    if problem := _judgement_problem(expected, answerable, texts["file"]):
-        raise InputError(f"{question.place}: {problem}")
-    _check_unicode("".join(expected), question.place)
-    try:
-        nuggets = read_nuggets(row.get("nuggets", []))
-    except ValueError as error:
-        raise InputError(f"{question.place}: {error}") from None
-    if nuggets and not answerable:
-        raise InputError(f'{question.place}: a row that is not answerable has nothing in "nuggets".')
+            raise InputError(f'"{name}" must be a string.')
+    if not isinstance(expected, list) or not all(isinstance(a, str) and a.strip() for a in expected):
+        raise InputError('"expected" must be a list of addresses.')
+    if not isinstance(answerable, bool):
+        raise InputError('"answerable" must be true or false.')
+    if answerable and not expected and not texts["file"]:
+        raise InputError('a row needs an address in "expected", or "answerable": false.')
+    nuggets = read_nuggets(row.get("nuggets", []))
+    for name, values in (("expected", expected), ("nuggets", nuggets)):
+        if values and not answerable:
+            raise InputError(f'a row that is not answerable has nothing in "{name}".')
+    _check_unicode(*filter(None, texts.values()), *expected)
     return replace(
         question,
         expected=tuple(dict.fromkeys(address.strip() for address in expected)),
@@ -188,20 +200,7 @@ def _read_judgement(question: QuestionRow, row: dict[str, Any]) -> QuestionRow:
     )
 
 
-def _judgement_problem(addresses: object, answerable: object, file: str | None) -> str:
-    """Return the sentence for an author whose row states its answer in no valid form, "" if it does."""
-    if not isinstance(addresses, list) or not all(isinstance(a, str) and a.strip() for a in addresses):
-        return '"expected" must be a list of addresses.'
-    if not isinstance(answerable, bool):
-        return '"answerable" must be true or false.'
-    if answerable and not addresses and not file:
-        return 'a row needs an address in "expected", or "answerable": false.'
-    if addresses and not answerable:
-        return 'a row that is not answerable has nothing in "expected".'
-    return ""
-
-
-def _check_unicode(text: str, place: str) -> None:
+def _check_unicode(*texts: str) -> None:
     # It can be neither printed nor sent.
-    if SURROGATE.search(text):
-        raise InputError(f"{place}: this is not valid Unicode.")
+    if any(map(SURROGATE.search, texts)):
+        raise InputError("this is not valid Unicode.")

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import groupby
 from typing import Any
 
 from chapterverse.text.markdown import plain
@@ -67,16 +68,10 @@ class AnswerKey:
 
 def quoted_texts(segments: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the texts of an answer's quotes; if no segment is one, runs of segments with one citation."""
-    exact = [s["text"] for s in segments if s.get("kind") == "quote"]
-    if exact:
+    if exact := [s["text"] for s in segments if s.get("kind") == "quote"]:
         return exact
-    merged: list[tuple[list[str], str]] = []
-    for segment in segments:
-        if segment["citations"] and merged and merged[-1][0] == segment["citations"]:
-            merged[-1] = (merged[-1][0], merged[-1][1] + segment["text"])
-        elif segment["citations"]:
-            merged.append((segment["citations"], segment["text"]))
-    return [text for _, text in merged]
+    runs = groupby((s for s in segments if s["citations"]), key=lambda segment: segment["citations"])
+    return ["".join(segment["text"] for segment in run) for _, run in runs]
 
 
 def bare(text: str) -> str:

@@ -1,7 +1,8 @@
-"""Renders a run as one HTML file, which loads nothing and runs no script.
+"""Shows a run on a terminal, and as one HTML file, which loads nothing and runs no script.
 
-Questions, headings and addresses are untrusted. Jinja escapes them, only `http` and `https` addresses become links, and
-the page's Content-Security-Policy allows its style sheet by hash and nothing else.
+Questions, headings and addresses are untrusted. On a terminal they have no control characters. In the file Jinja
+escapes them, only `http` and `https` addresses become links, and the page's Content-Security-Policy allows its style
+sheet by hash and nothing else.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import base64
 import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,24 +19,19 @@ from typing import TYPE_CHECKING, Any
 from chapterverse.errors import ConfigurationError
 from chapterverse.version import __version__
 from chapterverse_api.ext.evaluation import metrics
-from chapterverse_api.ext.evaluation.comparison import Bar, Change, Comparison
-from chapterverse_api.ext.evaluation.metrics import DEPTH
+from chapterverse_api.ext.evaluation.comparison import Bar, Comparison, Move
 from chapterverse_api.ext.evaluation.runs import QuestionResult, Run, averages
-from chapterverse_api.ext.evaluation.text_report import in_digits, of_answers
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-
-#: Size of a chart, and of its plot area.
-WIDTH, HEIGHT = 460, 240
-_LEFT, _RIGHT, _TOP, _BOTTOM = 34, 12, 22, 34
-_FIELD_WIDTH, _FIELD_HEIGHT = WIDTH - _LEFT - _RIGHT, HEIGHT - _TOP - _BOTTOM
-_BINS = 20
-#: Labels for ranks after the last one that counts, and for "not found".
-_LATER, _NEVER = f"{DEPTH + 1}+", "none"
-#: Most grid lines.
-_MAX_TICKS = 5
+#: The event that ends each stage of an answer.
+_STAGE_ENDS = {"retrieve": "sources", "first": "first words", "total": "end"}
+#: Least width of the column of figures' names.
+_MIN_NAME_CHARS = 15
+#: Longer ids don't widen their column.
+_MAX_ID_CHARS = 28
+_EVIDENCE_BINS = 20
 _TEMPLATE_FOLDER = Path(__file__).parent
 #: Worst questions that are listed.
 _MAX_WORST = 10
@@ -43,157 +39,122 @@ _MAX_WORST = 10
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A rectangle of one series, with its tooltip."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    series: str
-    says: str
-
-
-@dataclass(frozen=True, slots=True)
-class AxisLabel:
-    """An axis label: `at` is x below the plot area, y beside it."""
-
-    at: float
-    text: str
+def lines(run: Run, comparison: Comparison | None) -> Iterator[str]:
+    """Yield the lines for a terminal."""
+    yield from _questions(run)
+    yield ""
+    yield from _figures(run)
+    if run.generator is not None:
+        yield ""
+        yield from _answers(run)
+    if comparison:
+        yield ""
+        yield from _comparison(comparison)
 
 
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """A chart's marks and axes.
-
-    Attributes:
-        ground: y of the base line.
-        floor: x of the evidence floor, if the chart has one.
-    """
-
-    marks: tuple[Mark, ...]
-    below: tuple[AxisLabel, ...]
-    beside: tuple[AxisLabel, ...]
-    ground: float
-    floor: float | None = None
-    left: float = _LEFT
-    right: float = WIDTH - _RIGHT
-    top: float = _TOP
-    bottom: float = HEIGHT - _BOTTOM
+def printable(text: str) -> str:
+    """Return a text on one line, without control and bidirectional characters."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in " ".join(text.split()))
 
 
-@dataclass(frozen=True, slots=True)
-class Whisker:
-    """A difference with its interval, on an axis from 0 to 100 with zero at 50."""
-
-    low: float
-    at: float
-    high: float
-
-
-def rank_chart(run: Run) -> Chart:
-    """Return a histogram of the rank of the first right section, and of the first right page."""
-    steps = [*map(str, range(1, DEPTH + 1)), _LATER, _NEVER]
-    series = {
-        "section": Counter(_step(row.rank) for row in run.answerable),
-        "page": Counter(_step(row.page_rank) for row in run.answerable),
-    }
-    most = max((n for counts in series.values() for n in counts.values()), default=0) or 1
-    room = _FIELD_WIDTH / len(steps)
-    width, ground = room * 0.38, float(HEIGHT - _BOTTOM)
-    marks = []
-    for i, step in enumerate(steps):
-        for j, (name, counts) in enumerate(series.items()):
-            height = counts[step] / most * _FIELD_HEIGHT
-            says = f"{name} at rank {step}: {counts[step]}"
-            marks.append(_mark(_LEFT + i * room + room * 0.12 + j * width, ground - height, width, height, name, says))
-    below = tuple(AxisLabel(round(_LEFT + (i + 0.5) * room, 2), step) for i, step in enumerate(steps))
-    return Chart(tuple(marks), below, _ticks(most, ground, up=True), ground)
+def _questions(run: Run) -> Iterator[str]:
+    widest = min(_MAX_ID_CHARS, max(len(printable(name)) for name in ("id", *(row.id for row in run.rows))))
+    yield f"section page evidence outcome     {'id':{widest}}  question"
+    for row in run.rows:
+        place = f"{_rank(row.rank):>7} {_rank(row.page_rank):>4} {row.evidence:8.2f}"
+        outcome = "refused" if row.refused else "answered" if row.answerable else "not refused"
+        outcome = outcome.upper() if row.refused == row.answerable else outcome
+        yield f"{place} {outcome:11} {printable(row.id):{widest}}  {printable(row.question)}"
 
 
-def evidence_chart(run: Run) -> Chart:
-    """Return a histogram of evidence: answerable questions upwards, the others downwards."""
-    up = Counter(_bin(row.evidence) for row in run.answerable)
-    down = Counter(_bin(row.evidence) for row in run.unanswerable)
-    most_up, most_down = max(up.values(), default=0), max(down.values(), default=0)
-    unit = _FIELD_HEIGHT / max(1, most_up + most_down)
-    ground = round(_TOP + most_up * unit, 2)
-    room = _FIELD_WIDTH / _BINS
-    marks = []
-    for name, counts, above in (("answerable", up, True), ("unanswerable", down, False)):
-        for i, n in sorted(counts.items()):
-            height = n * unit
-            says = f"{name}, evidence {i / _BINS:.2f} to {(i + 1) / _BINS:.2f}: {n}"
-            y = ground - height if above else ground
-            marks.append(_mark(_LEFT + i * room + 1, y, room - 2, height, name, says))
-    below = tuple(AxisLabel(round(_LEFT + i / 5 * _FIELD_WIDTH, 2), f"{i / 5:.1f}") for i in range(6))
-    beside = (*_ticks(most_up, ground, up=True, unit=unit), *_ticks(most_down, ground, up=False, unit=unit)[1:])
-    return Chart(tuple(marks), below, beside, ground, round(_LEFT + run.floor * _FIELD_WIDTH, 2))
+def _figures(run: Run) -> Iterator[str]:
+    index, figures = run.index, run.figures
+    version = f" {index.version}" if index.version else ""
+    yield (
+        f"{index.site}{version}, generation {index.generation}: {len(run.answerable)} answerable and "
+        f"{len(run.unanswerable)} unanswerable questions, {run.seconds(0.5) * 1000:.1f} ms each "
+        f"(95 % within {run.seconds(0.95) * 1000:.1f} ms)"
+    )
+    if run.answerable:
+        yield f"{'':10} {'section':>7} {'page':>7}"
+        for name in metrics.RANKED:
+            yield f"{name:10} {_in_digits(figures[name]):>7} {_in_digits(figures[metrics.PAGE_PREFIX + name]):>7}"
+    refused = sum(row.refused for row in run.unanswerable)
+    answered = len(run.answerable) - len(run.false_refusals)
+    yield _outcome(metrics.REFUSED, figures, f"{refused} of {len(run.unanswerable)} unanswerable")
+    yield _outcome(metrics.ANSWERED, figures, f"{answered} of {len(run.answerable)} answerable")
 
 
-def confidence_chart(run: Run) -> Chart:
-    """Return the share of right answers for each tenth of confidence; calibrated confidence makes a diagonal."""
-    bars = [
-        (
-            int(min(b.confidence, 0.999) * 10),
-            b.right,
-            f"confidence {b.confidence:.2f}: {b.right:.2f} of {b.answers} right",
-        )
-        for b in metrics.bins(run.outcomes)
-    ]
-    return _shares(bars, [AxisLabel(_LEFT + i / 5 * _FIELD_WIDTH, f"{i / 5:.1f}") for i in range(6)], "answerable")
+def _outcome(name: str, figures: Mapping[str, float | None], counts: str) -> str:
+    return f"{name:10} {_in_digits(figures[name]):>7}   {counts}"
 
 
-def risk_chart(run: Run) -> Chart:
-    """Return the share of wrong answers among the most confident tenth, two tenths, and so on to all."""
-    points = metrics.risks(run.outcomes)
-    bars = [
-        (round(r.coverage * 10) - 1, r.risk, f"the surest {r.coverage:.0%}: {r.risk:.2f} wrong")
-        for r in points
-        if round(r.coverage * 10) > 0
-    ]
-    room = _FIELD_WIDTH / 10
-    return _shares(bars, [AxisLabel(_LEFT + (i + 0.5) * room, f"{i + 1}0 %") for i in range(1, 10, 2)], "unanswerable")
+def of_answers(run: Run) -> Iterator[str]:
+    """Yield warnings about the answers, as whole sentences."""
+    if run.interrupted and len(run.answers) < len(run.rows):
+        yield f"Interrupted: the figures of answers are those of the first {len(run.answers)} questions."
+    elif run.interrupted:
+        yield "Interrupted: the verifier was not tested."
+    if reasons := [answer.degraded for answer in run.answers if answer.degraded]:
+        count = f"{len(reasons)} of {len(run.answers)} answers"
+        yield f"{count} were not made as configured and count for nothing: {min(reasons)}"
 
 
-def _shares(bars: Sequence[tuple[int, float, str]], below: Sequence[AxisLabel], series: str) -> Chart:
-    """Return a chart of shares in ten columns, from (column, share, tooltip)."""
-    room, ground = _FIELD_WIDTH / 10, float(HEIGHT - _BOTTOM)
-    marks = [
-        _mark(_LEFT + at * room + 2, ground - share * _FIELD_HEIGHT, room - 4, share * _FIELD_HEIGHT, series, says)
-        for at, share, says in bars
-    ]
-    beside = tuple(AxisLabel(round(ground - i / 5 * _FIELD_HEIGHT, 2), f"{i / 5:.1f}") for i in range(6))
-    return Chart(tuple(marks), tuple(AxisLabel(round(label.at, 2), label.text) for label in below), beside, ground)
+def _answers(run: Run) -> Iterator[str]:
+    document = run.to_json()["answers"]
+    statuses = ", ".join(f"{n} {status}" for status, n in document["statuses"].items() if n)
+    yield f"Answers by {run.generator}: {statuses or 'none'}"
+    for name, value in run.answer_figures.items():
+        yield f"{name:21} {_in_digits(value):>7}{_describe_counts(name, run)}"
+    outcomes = document["outcomes"]
+    if outcomes["questions"]:
+        right = f"{outcomes['right']} of {outcomes['questions']} answers right"
+        yield f"{'brier':21} {_in_digits(document['brier']):>7}   of the confidence, the less the better; {right}"
+        yield f"{'ece':21} {_in_digits(document['ece']):>7}   expected calibration error, the less the better"
+    ends = (f"{_STAGE_ENDS[stage]} {seconds:.3f}" for stage, seconds in document["seconds"].items())
+    yield f"Mean seconds until: {', '.join(ends)}"
 
 
-def whiskers(changes: Sequence[Change]) -> list[Whisker]:
-    """Return the changes on a common axis."""
-    widest = max((max(abs(c.interval.low), abs(c.interval.high), abs(c.difference)) for c in changes), default=0) or 1
-    return [
-        Whisker(*(round(50 + v / widest * 46, 2) for v in (c.interval.low, c.difference, c.interval.high)))
-        for c in changes
-    ]
+def _describe_counts(name: str, run: Run) -> str:
+    """Return the counts behind a share, "" without any."""
+    if caught := run.caught.get(name.removeprefix("caught@")):
+        return f"   {caught.caught} of {caught.tried} sentences made wrong"
+    if name not in metrics.COUNTED:
+        return ""
+    counts = [answer.count(name) for answer in run.answers if not answer.degraded]
+    return f"   {sum(part for part, _ in counts)} of {sum(whole for _, whole in counts)} {metrics.COUNTED[name][1]}"
 
 
-def _mark(x: float, y: float, width: float, height: float, series: str, says: str) -> Mark:
-    return Mark(round(x, 2), round(y, 2), round(width, 2), round(height, 2), series, says)
+def _comparison(comparison: Comparison) -> Iterator[str]:
+    yield f"Against the earlier run, over the {comparison.shared} questions of both:"
+    for name, ids in (("this run", comparison.only_now), ("the earlier one", comparison.only_before)):
+        if ids:
+            yield f"{len(ids)} only in {name}, or in other words there: {', '.join(map(printable, ids))}"
+    for move in comparison.moves:
+        yield f"{'better' if move.better else 'worse':6}  {printable(move.id)}: {'; '.join(_describe_move(move))}"
+    widest = max([_MIN_NAME_CHARS, *(len(c.name) for c in comparison.changes)])
+    yield f"{'':{widest}} {'before':>6} {'now':>6} {'change':>7}  95 % interval"
+    for c in comparison.changes:
+        interval = f"{c.interval.low:+.3f} to {c.interval.high:+.3f}"
+        yield f"{c.name:{widest}} {c.before:6.3f} {c.now:6.3f} {c.difference:+7.3f}  {interval}  {c.verdict}"
 
 
-def _step(rank: int | None) -> str:
-    return _NEVER if rank is None else str(rank) if rank <= DEPTH else _LATER
+def _describe_move(move: Move) -> Iterator[str]:
+    if move.refused_before != move.refused_now:
+        yield "refused now" if move.refused_now else "not refused any more"
+    if move.rank_before != move.rank_now:
+        yield f"section at {_rank(move.rank_before)}, now {_rank(move.rank_now)}"
+    if move.ndcg_before != move.ndcg_now:
+        yield f"ndcg@10 {move.ndcg_before:.3f}, now {move.ndcg_now:.3f}"
 
 
-def _bin(value: float) -> int:
-    return min(_BINS - 1, int(value * _BINS))
+def _rank(rank: int | None) -> str:
+    return "–" if rank is None else str(rank)
 
 
-def _ticks(most: int, ground: float, *, up: bool, unit: float = 0.0) -> tuple[AxisLabel, ...]:
-    """Return labels at even steps from the base line to the highest mark."""
-    unit = unit or _FIELD_HEIGHT / most
-    step = next(s * 10**e for e in range(12) for s in (1, 2, 5) if most <= s * 10**e * _MAX_TICKS)
-    return tuple(AxisLabel(round(ground + n * unit * (-1 if up else 1), 2), str(n)) for n in range(0, most + 1, step))
+def _in_digits(value: float | None) -> str:
+    """Return a figure with three digits, a dash if there is none."""
+    return "–" if value is None else f"{value:.3f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +184,7 @@ def load_template() -> Template:
         lstrip_blocks=True,
         finalize=_without_controls,
     )
-    environment.filters["figure"] = in_digits
+    environment.filters["figure"] = _in_digits
     environment.filters["linkable"] = _linkable
     return environment.get_template("report.html")
 
@@ -239,24 +200,34 @@ def render(template: Template, run: Run, bars: Sequence[Bar], comparison: Compar
         release=__version__,
         style=Markup(style),  # noqa: S704  (our own file, which holds nothing to escape)
         style_hash=f"sha256-{digest}",
-        figures=run.figures,
-        ranked=tuple(metrics.RANKED),
+        metrics=metrics,
         bars=[bar.to_json(run.measured) for bar in bars],
         comparison=comparison,
-        whiskers=whiskers(comparison.changes) if comparison else [],
-        width=WIDTH,
-        height=HEIGHT,
-        rank_chart=rank_chart(run),
-        evidence_chart=evidence_chart(run),
+        ranks=count_ranks(run),
+        evidence=count_evidence(run),
         answers=run.to_json().get("answers"),
-        warned=of_answers(run),
-        confidence_chart=confidence_chart(run) if run.outcomes else None,
-        risk_chart=risk_chart(run) if run.outcomes else None,
+        warned=list(of_answers(run)),
         chapters=by_chapter(run.answerable),
         worst=worst(run.answerable),
-        let_through=[row for row in run.unanswerable if not row.refused],
-        depth=metrics.DEPTH,
     )
+
+
+def count_ranks(run: Run) -> list[tuple[str, int, int]]:
+    """Return at each rank how many questions have their first right section there, and their first right page."""
+    steps = [*map(str, range(1, metrics.DEPTH + 1)), f"{metrics.DEPTH + 1}+", "none"]
+
+    def count(ranks: Iterable[int | None]) -> Counter[str]:
+        return Counter(steps[-1 if rank is None else min(rank - 1, metrics.DEPTH)] for rank in ranks)
+
+    sections, pages = count(r.rank for r in run.answerable), count(r.page_rank for r in run.answerable)
+    return [(step, sections[step], pages[step]) for step in steps]
+
+
+def count_evidence(run: Run) -> list[tuple[str, int, int]]:
+    """Return for each twentieth of evidence the numbers of answerable and of unanswerable questions."""
+    bins = Counter((min(_EVIDENCE_BINS - 1, int(r.evidence * _EVIDENCE_BINS)), r.answerable) for r in run.rows)
+    edges = [f"{edge / _EVIDENCE_BINS:.2f}" for edge in range(_EVIDENCE_BINS + 1)]
+    return [(f"{edges[i]} to {edges[i + 1]}", bins[i, True], bins[i, False]) for i in sorted({i for i, _ in bins})]
 
 
 def by_chapter(rows: Sequence[QuestionResult]) -> list[Chapter]:

@@ -14,10 +14,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 from chapterverse.errors import InputError
 from chapterverse.text.json_text import parse_json
 from chapterverse_api.contract import AnswerStatus
-from chapterverse_api.ext.evaluation import answer_metrics, metrics
-from chapterverse_api.ext.evaluation.answer_metrics import AnswerResult, MutationCounts
-from chapterverse_api.ext.evaluation.metrics import AnswerOutcome
-from chapterverse_api.ext.evaluation.mutations import MUTATIONS
+from chapterverse_api.ext.evaluation import metrics
+from chapterverse_api.ext.evaluation.metrics import AnswerOutcome, AnswerResult, MutationCounts
 
 #: Version of the JSON form; a higher one was saved by a newer release and is rejected.
 _RUNS_FORMAT = 1
@@ -91,10 +89,7 @@ class QuestionResult:
         """The figures that are defined for this question, by name."""
         if not self.answerable:
             return {metrics.REFUSED: float(self.refused)}
-        return {
-            **metrics.of_ranks(self.anchor_ranks, self.page_ranks),
-            metrics.ANSWERED: float(not self.refused),
-        }
+        return {**metrics.of_ranks(self.anchor_ranks, self.page_ranks), metrics.ANSWERED: float(not self.refused)}
 
     @property
     def answer_figures(self) -> dict[str, float]:
@@ -150,25 +145,27 @@ class Run:
         return [row for row in self.rows if not row.answerable]
 
     @property
+    def false_refusals(self) -> list[QuestionResult]:
+        return [row for row in self.answerable if row.refused]
+
+    @property
     def figures(self) -> dict[str, float | None]:
         """Every figure by name, averaged over the questions that it is defined for, or None."""
         return averages(self.rows)
 
     @property
-    def answered(self) -> list[QuestionResult]:
-        """The rows whose answer was made as configured."""
-        return [row for row in self.rows if row.answer and not row.answer.degraded]
+    def answers(self) -> list[AnswerResult]:
+        return [row.answer for row in self.rows if row.answer]
 
     @property
     def answer_figures(self) -> dict[str, float | None]:
         """Every figure of answers by name; empty unless answers were requested."""
         if self.generator is None:
             return {}
-        mutation_shares = {
-            answer_metrics.figure_of(kind): self.caught[kind].share if kind in self.caught else None
-            for kind in MUTATIONS
+        caught = {
+            name: self.caught[kind].share if kind in self.caught else None for kind, name in metrics.CAUGHT.items()
         }
-        return {**_means(answer_metrics.ANSWER_METRICS, [row.answer_figures for row in self.rows]), **mutation_shares}
+        return {**_means(metrics.ANSWER_METRICS, [row.answer_figures for row in self.rows]), **caught}
 
     @property
     def measured(self) -> dict[str, float | None]:
@@ -178,12 +175,8 @@ class Run:
     @property
     def outcomes(self) -> list[AnswerOutcome]:
         """Confidence and correctness of the answers."""
-        outcomes = (row.answer.outcome(row.answerable) for row in self.answered if row.answer)
+        outcomes = (row.answer.outcome(row.answerable) for row in self.rows if row.answer)
         return [outcome for outcome in outcomes if outcome]
-
-    @property
-    def false_refusals(self) -> list[QuestionResult]:
-        return [row for row in self.answerable if row.refused]
 
     def seconds(self, share: float) -> float:
         """Return the nearest-rank quantile of the seconds per question; .5 is the median."""
@@ -192,31 +185,33 @@ class Run:
 
     def to_json(self) -> dict[str, Any]:
         """Return the run together with its derived figures."""
-        figures: Mapping[str, float | None] = self.figures
-        counts = {
-            "questions": len(self.rows),
-            "answerable": len(self.answerable),
-            "unanswerable": len(self.unanswerable),
-            "refused": sum(row.refused for row in self.unanswerable),
-            "false_refusals": len(self.false_refusals),
+        document = asdict(self) | {
+            "counts": {
+                "questions": len(self.rows),
+                "answerable": len(self.answerable),
+                "unanswerable": len(self.unanswerable),
+                "refused": sum(row.refused for row in self.unanswerable),
+                "false_refusals": len(self.false_refusals),
+            },
+            "metrics": _round(self.figures),
+            "seconds": {"p50": self.seconds(0.5), "p95": self.seconds(0.95)},
+            "rows": [{**asdict(row), "metrics": _round(row.figures)} for row in self.rows],
         }
-        rows = [{**asdict(row), "metrics": _round(row.figures)} for row in self.rows]
-        seconds = {"p50": self.seconds(0.5), "p95": self.seconds(0.95)}
-        document = {**asdict(self), "counts": counts, "metrics": _round(figures), "seconds": seconds, "rows": rows}
         return {**document, "answers": self._answers()} if self.generator else document
 
     def _answers(self) -> dict[str, Any]:
-        answers = [row.answer for row in self.rows if row.answer]
         outcomes = self.outcomes
+        stages = dict.fromkeys(stage for answer in self.answers for stage in answer.seconds)
+        seconds = {
+            stage: metrics.mean([a.seconds[stage] for a in self.answers if stage in a.seconds]) for stage in stages
+        }
         return {
-            "questions": len(self.answered),
-            "statuses": {status: sum(a.status == status for a in answers) for status in get_args(AnswerStatus)},
+            "questions": sum(not answer.degraded for answer in self.answers),
+            "statuses": {s: sum(answer.status == s for answer in self.answers) for s in get_args(AnswerStatus)},
             "metrics": _round(self.answer_figures),
             "outcomes": {"questions": len(outcomes), "right": sum(o.right for o in outcomes)},
-            "brier": round(metrics.brier(outcomes), _DIGITS) if outcomes else None,
-            "ece": round(metrics.ece(outcomes), _DIGITS) if outcomes else None,
-            "risk_coverage": [asdict(risk) for risk in metrics.risks(outcomes)],
-            "seconds": {stage: round(t, _DIGITS) for stage, t in answer_metrics.mean_seconds(answers).items()},
+            **_round({"brier": metrics.brier(outcomes), "ece": metrics.ece(outcomes)}),
+            "seconds": _round(seconds),
         }
 
 

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cache
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 
-from chapterverse.calibration import read_weights
+from chapterverse.calibration import ChunkFeatures, read_weights
 from chapterverse.model import MEMORY, Chunk, Head
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
@@ -27,11 +27,11 @@ from chapterverse_api.contract import ChatResponse, Delta, Events, Meta, Segment
 from chapterverse_api.draft.draft import OMISSION, Span
 from chapterverse_api.draft.requests import Passage
 from chapterverse_api.ext.check.verifier import verify
-from chapterverse_api.ext.evaluation.answer_metrics import AnswerResult
+from chapterverse_api.ext.evaluation.metrics import AnswerResult
 from chapterverse_api.ext.evaluation.places import place_without_page
 from chapterverse_api.ext.evaluation.quoting import cut_in_silence, repeats
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.search.ranking import section
+from chapterverse_api.search.ranking import Candidate, section
 from chapterverse_api.search.results import Retrieval
 from chapterverse_api.search.site_search import SearchRequest, retrieve
 from chapterverse_api.validation import make_query
@@ -43,38 +43,21 @@ _SegmentKind: TypeAlias = Literal["quote", "prose", "framing"]
 
 #: Types of documents that inform an answer and are no results of a search.
 _HIDDEN_TYPES = frozenset({MEMORY})
+#: What is there at the first event of each kind.
+_STAGES: Mapping[type, str] = {Meta: "retrieve", Delta: "first", ChatResponse: "total"}
 #: Results by which a fusion weight is judged.
 _RESULTS_PER_WEIGHT = 10
 #: Shorter sentences have nothing to check; the verifier skips them too.
 _MIN_WORDS = 3
 
 
-class Examination(TypedDict):
-    """The results of a search and its figures.
+class Examination(NamedTuple):
+    """A search: its results as rows, best first, and the seconds of each stage and in `total`, the index being open."""
 
-    Attributes:
-        evidence: the strongest evidence of a result, 0 to 1.
-        floor: the least evidence that is answered from, 0 to 1.
-        refused: whether there is no answer, or only one with a reservation.
-        seconds: the seconds of each stage, and a `total` without the opening of the index.
-        degraded: the reason why a part did not work as configured, or None.
-        generation: the generation of the index.
-    """
-
-    results: list[SearchRow]
-    evidence: float
-    floor: float
-    refused: bool
+    rows: list[SearchRow]
+    retrieval: Retrieval
+    head: Head
     seconds: dict[str, float]
-    degraded: str | None
-    generation: int
-
-
-class WeightTrial(TypedDict):
-    """The `calibration.ChunkFeatures` of every candidate, and the addresses of the ten best by fusion weight."""
-
-    features: list[Any]
-    urls: dict[float, list[str]]
 
 
 class CitedClaim(TypedDict):
@@ -105,18 +88,18 @@ class JudgedAnswer:
 
 
 def _time_answer(events: Events) -> tuple[ChatResponse, dict[str, float]]:
+    """Return the response, which ends a turn, and the seconds until each stage."""
     start = time.perf_counter()
     seconds: dict[str, float] = {}
-    stages = {Meta: "retrieve", Delta: "first", ChatResponse: "total"}
-    response: ChatResponse | None = None
     for event in events:
-        if stage := stages.get(type(event)):
+        if stage := _STAGES.get(type(event)):
             seconds.setdefault(stage, time.perf_counter() - start)
-        if isinstance(event, ChatResponse):
-            response = event
-    if response is None:
-        raise AssertionError("a turn ends with its response")
-    return response, seconds
+    assert isinstance(event, ChatResponse)
+    return event, _round(seconds)
+
+
+def _round(seconds: Mapping[str, float]) -> dict[str, float]:
+    return {stage: round(value, 6) for stage, value in seconds.items()}
 
 
 class _Sections:
@@ -125,7 +108,7 @@ class _Sections:
     def __init__(self, index: SiteIndex, snapshot: Snapshot) -> None:
         self._index = index
         self._snapshot = snapshot
-        self._passages: dict[Place, tuple[Passage, str] | None] = {}
+        self.passage = cache(self._find)
 
     def cite(self, text: str, places: Mapping[str, Place], kind: _SegmentKind = "prose") -> frozenset[str]:
         """Return the citations that the verifier keeps throughout a text that has these and no others."""
@@ -138,14 +121,8 @@ class _Sections:
         citations = [frozenset(span.citations) for span in verified.spans if span.check != "none"]
         return frozenset.intersection(*citations) if citations and not verified.unsupported_count else frozenset()
 
-    def passage(self, url: str, chunk_id: str) -> tuple[Passage, str] | None:
-        """Return the section of a chunk and its language; None if it isn't at this address."""
-        key = url, chunk_id
-        if key not in self._passages:
-            self._passages[key] = self._find(url, chunk_id)
-        return self._passages[key]
-
     def _find(self, url: str, chunk_id: str) -> tuple[Passage, str] | None:
+        """Return the section of a chunk and its language; None if it isn't at this address."""
         address = self._index.published_url(url, self._snapshot.head)
         chunks: list[Chunk] = self._snapshot.page(address, "url") if address else []
         chunk = next((c for c in chunks if c.chunk_id == chunk_id), None)
@@ -158,7 +135,7 @@ class _Sections:
         return read_weights(text, self._snapshot.head.languages, self._snapshot)
 
 
-def _judge(response: ChatResponse, seconds: Mapping[str, float], sections: _Sections, head: Head) -> JudgedAnswer:
+def _judge(response: ChatResponse, seconds: dict[str, float], sections: _Sections, head: Head) -> JudgedAnswer:
     # An id of two sources identifies neither.
     ids = Counter(s.id for s in response.source_chunks)
     places = {s.id: (s.url or "", s.chunk_id or "") for s in response.source_chunks if ids[s.id] == 1}
@@ -169,10 +146,12 @@ def _judge(response: ChatResponse, seconds: Mapping[str, float], sections: _Sect
     segments = list(_segments(response, ("en", *head.languages)))
     valid = [(s.citations, sections.cite(s.text, cited(s), s.kind)) for s in segments]
     sentences = [(text, s.citations, sections.cite(text, cited(s))) for s in segments for text in _sentences(s)]
-    quotes = [(s.text, next(iter(cited(s).values()), None)) for s in response.segments if s.kind == "quote"]
-    found = [(text, sections.passage(*place)) for text, place in quotes if place]
-    alone = [(text, places[min(kept)]) for text, _, kept in sentences if len(kept) == 1]
-    whole_quotes = [(text, section[0].section) for text, section in found if section]
+    cited_quotes = [
+        (s.text, next(iter(cited(s).values()))) for s in response.segments if s.kind == "quote" and cited(s)
+    ]
+    found = [(text, sections.passage(*place)) for text, place in cited_quotes]
+    quotes = [(text, section[0].section) for text, section in found if section]
+    alone = [(text, *places[min(kept)]) for text, _, kept in sentences if len(kept) == 1]
     result = AnswerResult(
         response.status,
         response.grounding_confidence,
@@ -183,13 +162,13 @@ def _judge(response: ChatResponse, seconds: Mapping[str, float], sections: _Sect
         carried=sum(bool(kept) for _, _, kept in sentences),
         pairs=sum(len(citations) for _, citations, _ in sentences),
         precise=sum(i in kept for _, citations, kept in sentences for i in citations),
-        quotes=len(whole_quotes),
-        silent_cuts=sum(cut_in_silence(text, section) for text, section in whole_quotes),
-        repeated=repeats([text for text, _ in whole_quotes]),
-        seconds={stage: round(value, 6) for stage, value in seconds.items()},
+        quotes=len(quotes),
+        silent_cuts=sum(cut_in_silence(text, section) for text, section in quotes),
+        repeated=repeats([text for text, _ in quotes]),
+        seconds=seconds,
         degraded=response.degraded_reason,
     )
-    claims: list[CitedClaim] = [{"text": text, "url": url, "chunk_id": i} for text, (url, i) in alone]
+    claims: list[CitedClaim] = [{"text": text, "url": url, "chunk_id": i} for text, url, i in alone]
     dumped = [s.model_dump() for s in response.segments]
     return JudgedAnswer(result, response.sources_cited, claims, dumped, head.generation)
 
@@ -205,10 +184,10 @@ def _segments(response: ChatResponse, languages: Sequence[str]) -> Iterator[Segm
 def _sentences(segment: Segment) -> Iterator[str]:
     """Yield sentences with a claim, without code, headings and announcements."""
     for sentence in split(segment.text):
-        words = list(lexical.words(sentence.plain_text))
-        if sentence.plain_text.startswith(OMISSION):
+        text = sentence.plain_text
+        if sentence.kind != "prose" or text.startswith(OMISSION) or text.endswith((":", "：")):
             continue
-        if sentence.kind == "prose" and len(words) >= _MIN_WORDS and not sentence.plain_text.endswith((":", "：")):
+        if len(list(lexical.words(text))) >= _MIN_WORDS:
             yield segment.text[sentence.start : sentence.end].strip()
 
 
@@ -218,45 +197,39 @@ class EvaluationSession(ServiceSession):
     __slots__ = ()
 
     def examine(self, question: str, history: History, top_k: int) -> Examination:
-        """Return the results of a search and their figures."""
         self.snapshot()
         started = time.perf_counter()
-        query = make_query(query=question, conversation_history=history or [])
-        retrieval, head = self._search(query, _HIDDEN_TYPES)
+        retrieval, head = self._search(make_query(query=question, conversation_history=history or []), _HIDDEN_TYPES)
         seconds = {**retrieval.timings, "total": time.perf_counter() - started}
-        return {
-            "results": self._rows(retrieval, head, top_k),
-            "evidence": round(retrieval.evidence, 4),
-            "floor": retrieval.calibration.floor,
-            "refused": not retrieval.sure,
-            "seconds": {stage: round(value, 6) for stage, value in seconds.items()},
-            "degraded": retrieval.degraded,
-            "generation": head.generation,
-        }
+        return Examination(self._rows(retrieval, head, top_k), retrieval, head, _round(seconds))
 
-    def weigh(self, question: str, history: History, weights: Sequence[float]) -> WeightTrial:
-        """Search with each fusion weight, and return the candidates. Raises `ProviderError` if the embedder failed."""
+    def weigh(
+        self, question: str, history: History, weights: Sequence[float]
+    ) -> tuple[list[ChunkFeatures], dict[float, list[str]]]:
+        """Return the features of all candidates, and by each fusion weight the addresses of the ten best.
+
+        Raises:
+            ProviderError: the embedder failed.
+        """
         query = make_query(query=question, conversation_history=history or [])
         index, embedder, snapshot = self.resources.index, self.resources.models.embedder, self.snapshot()
         filters = self._filter(query, snapshot, _HIDDEN_TYPES)
         # Embed a question once, however many weights are tried.
         embed = cache(embedder.embed_query) if embedder else lambda _: None
 
-        def search_with(weight: float | None) -> Retrieval:
+        def search_with(weight: float | None) -> Sequence[Candidate]:
             return self._search_follow_up(
                 query,
                 snapshot,
                 lambda text: retrieve(snapshot, None, SearchRequest(text, embed(text), filters, weight=weight)),
-            )
+            ).candidates
 
         def place(chunk: Chunk) -> str:
             page = index.public_url(chunk, snapshot.head)
             return page or place_without_page(chunk.source_file_path, chunk.section_heading)
 
-        features = [c.features for c in search_with(None).candidates if c.features]
-        best = {weight: search_with(weight).candidates[:_RESULTS_PER_WEIGHT] for weight in weights}
-        urls = {weight: [place(c.chunk) for c in candidates] for weight, candidates in best.items()}
-        return {"features": features, "urls": urls}
+        features = [c.features for c in search_with(None) if c.features]
+        return features, {w: [place(c.chunk) for c in search_with(w)[:_RESULTS_PER_WEIGHT]] for w in weights}
 
     def judge_answer(
         self, question: str, history: History, *, answer: Callable[[Turn], Events] = answer_turn
@@ -268,7 +241,7 @@ class EvaluationSession(ServiceSession):
         snapshot = self.snapshot()
         return _judge(response, seconds, _Sections(self.resources.index, snapshot), snapshot.head)
 
-    def holds(self, claims: Sequence[CitedClaim]) -> list[bool]:
-        """Return for each claim whether its section supports it."""
+    def holds(self, claims: Sequence[CitedClaim]) -> Iterator[bool]:
+        """Yield for each claim whether its section supports it."""
         sections = _Sections(self.resources.index, self.snapshot())
-        return [bool(sections.cite(c["text"], {"1": (c["url"], c["chunk_id"])})) for c in claims]
+        return (bool(sections.cite(c["text"], {"1": (c["url"], c["chunk_id"])})) for c in claims)

@@ -41,6 +41,8 @@ _OMISSIONS = {
 _FURTHER_ROWS = 5
 #: Characters that a sentence is shown by.
 _MAX_SENTENCE_CHARS = 100
+#: Components of memories.
+_WEIGHTS = ("importance", "recency")
 #: What the verdict rests on.
 _PROBABILITIES = ("answerability", "first page", "evidence", "floor")
 
@@ -48,16 +50,12 @@ _PROBABILITIES = ("answerability", "first page", "evidence", "floor")
 def trace_answer(resources: Resources, query: ChatQuery) -> dict[str, Any]:
     """Answer a question as `answer` does, and return the document of `trace --json`.
 
-    query_id, question, state, attempts, created_at, processed_at, model, generator
     states       each state with the seconds until it
     faq          the entry that answered, or None
     nearest_faq  the likeliest entry if none answered, with the `least` probability of an answer, or None
     memories     the memories that informed a model
-    retrieval    None without a search, else searched, subject, unknown_words, synonyms by words, algorithm,
-                 verdict, answerability, evidence, floor, failures, timings, total, and the candidates, each
-                 with its `source` id or the stage that `omitted` it
-    sentences    each sentence with its `check`
-    response     the `ChatResponse`
+    retrieval    None without a search, else what was searched, and the candidates, each with its `source` id or the
+                 stage that `omitted` it
 
     Raises:
         InputError: a filter names no known field, or the page is of another site.
@@ -115,7 +113,7 @@ def _memories(sources: Sources) -> list[dict[str, Any]]:
             "source_file_path": memory.chunk.source_file_path,
             "rank": round(memory.score, 4),
             "evidence": round(memory.evidence, 4),
-            "components": _round(memory),
+            "components": _round(memory.components),
             "source": ids.get(memory.chunk.chunk_id),
         }
         for memory in sources.found.looked_up
@@ -148,7 +146,7 @@ def _faq(entry: Candidate) -> dict[str, Any]:
         "source_file_path": entry.chunk.source_file_path,
         "section": entry.chunk.section_heading,
         "probability": round(entry.evidence, 4),
-        "features": _round(entry),
+        "features": _round(entry.components),
     }
 
 
@@ -171,29 +169,28 @@ def _retrieval(sources: Sources, resources: Resources) -> dict[str, Any] | None:
         "failures": {part: str(error) for part, error in retrieval.failures.items()},
         "timings": {stage: round(seconds, 6) for stage, seconds in retrieval.timings.items()},
         "total": retrieval.total,
-        "candidates": _candidates(sources, retrieval, snapshot.head, resources),
+        "candidates": list(_candidates(sources, retrieval, snapshot.head, resources)),
     }
 
 
-def _candidates(sources: Sources, retrieval: Retrieval, head: Head, resources: Resources) -> list[dict[str, Any]]:
-    ids, omissions = {source.chunk_id: source.id for source in sources.shown}, sources.found.omissions
-    return [
-        {
+def _candidates(sources: Sources, retrieval: Retrieval, head: Head, resources: Resources) -> Iterator[dict[str, Any]]:
+    ids = {source.chunk_id: source.id for source in sources.shown}
+    for candidate in retrieval.candidates:
+        chunk = candidate.chunk
+        yield {
             "rank": round(candidate.score, 4),
             "evidence": round(candidate.evidence, 4),
-            "chapter": candidate.chunk.chapter_title,
-            "section": candidate.chunk.section_heading,
-            "url": resources.index.public_url(candidate.chunk, head),
-            "chunk_id": candidate.chunk.chunk_id,
-            "type": candidate.chunk.type,
-            "components": _round(candidate),
-            "contributions": {name: round(value, 4) for name, value in _contributions(candidate.components).items()},
-            "source": ids.get(candidate.chunk.chunk_id),
+            "chapter": chunk.chapter_title,
+            "section": chunk.section_heading,
+            "url": resources.index.public_url(chunk, head),
+            "chunk_id": chunk.chunk_id,
+            "type": chunk.type,
+            "components": _round(candidate.components),
+            "contributions": _round(_contributions(candidate.components)),
+            "source": ids.get(chunk.chunk_id),
             # What was left out at first may be a source after all: it stands beside the best one, or was looked up.
-            "omitted": None if candidate.chunk.chunk_id in ids else omissions.get(candidate.chunk.chunk_id),
+            "omitted": None if chunk.chunk_id in ids else sources.found.omissions.get(chunk.chunk_id),
         }
-        for candidate in retrieval.candidates
-    ]
 
 
 def _contributions(components: Mapping[str, float]) -> dict[str, float]:
@@ -207,8 +204,8 @@ def _contributions(components: Mapping[str, float]) -> dict[str, float]:
     return {name: value for name, value in added.items() if value}
 
 
-def _round(candidate: Candidate) -> dict[str, float]:
-    return {name: round(value, 4) for name, value in candidate.components.items()}
+def _round(values: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in values.items()}
 
 
 def trace(
@@ -229,49 +226,51 @@ def trace(
     if as_json:
         print_json(traced)
         return
-    for line in (*_question(traced), *_search(traced), *_sentences(traced)):
+    for name, text in _question(traced):
+        typer.echo(f"{name:16} {text}")
+    for line in (*_search(traced), *_sentences(traced)):
         typer.echo(line)
 
 
-def _question(document: Mapping[str, Any]) -> Iterator[str]:
+def _question(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     response, retrieval = document["response"], document["retrieval"]
-    yield _row("question", document["question"])
+    yield "question", document["question"]
     if searched := response["searched_as"]:
-        yield _row("follows up on" if searched["reason"] == "follow_up" else "corrected to", searched["query"])
+        yield "follows up on" if searched["reason"] == "follow_up" else "corrected to", searched["query"]
     steps = " → ".join(step["state"] for step in document["states"])
-    yield _row("states", f"{steps}, attempts: {document['attempts']}, seconds: {document['states'][-1]['seconds']:.3f}")
-    yield _row("models", f"embedder {document['model'] or 'none'}, generator {document['generator']}")
+    yield "states", f"{steps}, attempts: {document['attempts']}, seconds: {document['states'][-1]['seconds']:.3f}"
+    yield "models", f"embedder {document['model'] or 'none'}, generator {document['generator']}"
     if retrieval:
         if retrieval["subject"] != retrieval["searched"]:
-            yield _row("words searched", retrieval["subject"])
+            yield "words searched", retrieval["subject"]
         if unknown := retrieval["unknown_words"]:
-            yield _row("not in the docs", ", ".join(unknown))
+            yield "not in the docs", ", ".join(unknown)
         for words, stems in retrieval["synonyms"].items():
-            yield _row("synonyms", f"{words}: {', '.join(stems)}")
-        yield _row("algorithm", retrieval["algorithm"])
-        figures = ", ".join(f"{name} {retrieval[name]:.2f}" for name in _PROBABILITIES)
-        yield _row("answerable", f"{retrieval['verdict']}: {figures}")
+            yield "synonyms", f"{words}: {', '.join(stems)}"
+        yield "algorithm", retrieval["algorithm"]
+        yield "answerable", f"{retrieval['verdict']}: {_in_digits({name: retrieval[name] for name in _PROBABILITIES})}"
         for part, error in retrieval["failures"].items():
-            yield _row(f"{part} failed", error)
+            yield f"{part} failed", error
     for use in document["tools"]:
         what = f"{use['name']} {use['query'] or ''}".strip()
-        yield _row("looked up", what if use["ok"] else f"{what}, in vain")
-    yield _row("answer", f"{response['status']}, confidence {response['grounding_confidence']:.2f}")
+        yield "looked up", what if use["ok"] else f"{what}, in vain"
+    yield "answer", f"{response['status']}, confidence {response['grounding_confidence']:.2f}"
     if response["degraded_reason"]:
-        yield _row("degraded", response["degraded_reason"])
+        yield "degraded", response["degraded_reason"]
 
 
 def _search(document: Mapping[str, Any]) -> Iterator[str]:
     retrieval = document["retrieval"]
     if entry := document["faq"]:
         yield f"\nThe FAQ entry {entry['source_file_path']}: {entry['section']}"
-        yield f"answers with a probability of {entry['probability']:.2f}: {_features(entry)}"
+        yield f"answers with a probability of {entry['probability']:.2f}: {_in_digits(entry['features'])}"
         return
     if entry := document["nearest_faq"]:
         yield f"\nThe nearest FAQ entry {entry['source_file_path']}: {entry['section']}"
         too_low = entry["probability"] < entry["least"]
         why = f"less than {entry['least']:.2f}" if too_low else "but the question refers to an earlier one"
-        yield f"does not answer, with a probability of {entry['probability']:.2f}, {why}: {_features(entry)}"
+        probability = f"{entry['probability']:.2f}"
+        yield f"does not answer, with a probability of {probability}, {why}: {_in_digits(entry['features'])}"
     if not retrieval:
         yield "\nNothing was searched."
         return
@@ -282,7 +281,7 @@ def _search(document: Mapping[str, Any]) -> Iterator[str]:
     if candidates[row_count:]:
         yield f"{len(candidates) - row_count} more are in --json."
     for memory in document["memories"]:
-        parts = ", ".join(f"{name} {memory['components'][name]:.2f}" for name in ("importance", "recency"))
+        parts = _in_digits({name: memory["components"][name] for name in _WEIGHTS})
         role = f"source [{memory['source']}]" if memory["source"] else "tells a model"
         yield f"memory {memory['source_file_path']}, {role}: evidence {memory['evidence']:.2f}, {parts}"
 
@@ -298,8 +297,8 @@ def _table(candidates: Sequence[dict[str, Any]]) -> Iterator[str]:
             yield f"                             left out: {_OMISSIONS[one['omitted']]}"
 
 
-def _features(entry: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value:.2f}" for name, value in entry["features"].items())
+def _in_digits(values: Mapping[str, float], form: str = ".2f") -> str:
+    return ", ".join(f"{name} {value:{form}}" for name, value in values.items())
 
 
 def _parts(candidate: Mapping[str, Any]) -> str:
@@ -307,9 +306,8 @@ def _parts(candidate: Mapping[str, Any]) -> str:
     components = candidate["components"]
     if "rerank" in components:
         return f"rerank {components['rerank']:.2f}"
-    parts = [f"{name} {value:+.2f}" for name, value in candidate["contributions"].items()]
-    parts += [f"{name} {components[name]:.2f}" for name in ("importance", "recency") if name in components]
-    return ", ".join(parts) or "nothing"
+    weights = {name: components[name] for name in _WEIGHTS if name in components}
+    return ", ".join(filter(None, (_in_digits(candidate["contributions"], "+.2f"), _in_digits(weights)))) or "nothing"
 
 
 def _sentences(document: Mapping[str, Any]) -> Iterator[str]:
@@ -325,7 +323,3 @@ def _sentences(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"{one['check']:12} {probability:11}  {citations:9}  {text}"
         if dropped:
             yield f"{'':37}dropped: {dropped}, sources: {one['outcome']}"
-
-
-def _row(name: str, text: str) -> str:
-    return f"{name:16} {text}"

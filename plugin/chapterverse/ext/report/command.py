@@ -15,19 +15,17 @@ from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.cli.parameters import option, print_json, settings_from, switch
 from chapterverse.errors import IndexFault, InputError
 from chapterverse.ext.report.document import make_document
-from chapterverse.ext.report.gaps import Searcher
-from chapterverse.ext.report.markdown import write_gaps, write_markdown
-from chapterverse.ext.report.page import write_page
+from chapterverse.ext.report.groups import Searcher
+from chapterverse.ext.report.rendering import write_gaps, write_markdown, write_page
 from chapterverse.ext.report.second_asking import ask_again, is_current, write_file
-from chapterverse.ext.report.turns import AskedTurn, LogReading, read_log
-from chapterverse.extensions import load, load_part
+from chapterverse.ext.report.turns import AskedTurn, read_log, read_records
+from chapterverse.extensions import load_part
 from chapterverse.indexing.index_run import Log
 from chapterverse.progress import Progress
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
 
 _PAGE = Path("chapterverse-report.html")
-_KEPT_TURNS = "chapterverse_api.ext.report.kept_turns:read_kept_turns"
 
 
 def report(
@@ -95,7 +93,7 @@ def after_build(settings: Settings, log: Log) -> None:
     # Of several versions, that which was built.
     settings = settings.override(docs_version=settings.docs_version or "")
     page = settings.local_folder / _PAGE
-    turns: list[AskedTurn] = [*load(_KEPT_TURNS)(settings)]
+    turns = read_records(settings)
     searcher = _open_searcher(settings)
     if page.exists() and is_current(searcher, turns, settings):
         return
@@ -126,7 +124,7 @@ def _read_kept(settings: Settings) -> list[AskedTurn]:
     """Return the turns of the kept conversations. Raises `ChapterVerseError` if there are none or none can be read."""
     if not settings.records:
         raise InputError("There is nothing to report on: name a log by --log, or CHAPTERVERSE_RECORDS.")
-    if not (kept := [*load(_KEPT_TURNS)(settings)]):
+    if not (kept := read_records(settings)):
         raise InputError("No conversation is kept where --records or CHAPTERVERSE_RECORDS says.")
     return kept
 
@@ -142,15 +140,7 @@ def _read_turns(
         for name in ("thread", "at", "question", "status", "sections"):
             setattr(known, name, getattr(known, name) or getattr(turn, name))
         known.is_rated_down = turn.is_rated_down
-    return [turn for turn in reading.turns.values() if turn.day >= first_day], _notes(reading)
-
-
-def _notes(reading: LogReading) -> list[str]:
-    sentences = [
-        (reading.foreign, f"{reading.foreign} of {reading.lines} lines of the log are cut, or another program's."),
-        (reading.unknown, f"{reading.unknown} lines of the log say what this release doesn't know."),
-    ]
-    return [sentence for count, sentence in sentences if count]
+    return [turn for turn in reading.turns.values() if turn.day >= first_day], reading.notes
 
 
 def _open_searcher(settings: Settings) -> Searcher:

@@ -9,8 +9,15 @@ from functools import cache, partial
 from itertools import groupby
 from typing import Any, TypeAlias
 
-from chapterverse.ext.report.gaps import MAX_SEARCHED, Searcher
-from chapterverse.ext.report.groups import STATES, Group, group_turns, states_of, unanswered_questions
+from chapterverse.ext.report.groups import (
+    MAX_SEARCHED,
+    STATES,
+    Group,
+    Searcher,
+    group_turns,
+    states_of,
+    unanswered_questions,
+)
 from chapterverse.ext.report.masking import show
 from chapterverse.ext.report.turns import AskedTurn, count_readers, mark_asked_again
 from chapterverse.model import Chunk

@@ -17,12 +17,11 @@ from typing import Any, TypeAlias
 from chapterverse.database import make_file
 from chapterverse.errors import InputError, ProviderError
 from chapterverse.ext.report.document import EXAMPLES, MAX_GROUPS
-from chapterverse.ext.report.gaps import Searcher
-from chapterverse.ext.report.groups import Group, distinct_questions
+from chapterverse.ext.report.groups import Group, Searcher, distinct_questions
 from chapterverse.ext.report.masking import mask, show
 from chapterverse.ext.report.turns import STATUSES, AskedTurn, normalize
 from chapterverse.extensions import load
-from chapterverse.progress import Progress
+from chapterverse.progress import Progress, track
 from chapterverse.settings import Settings
 from chapterverse.site.delivery import replace_file
 
@@ -75,11 +74,7 @@ def is_current(searcher: Searcher, turns: Iterable[AskedTurn], settings: Setting
 def _ask(questions: Mapping[str, str], settings: Settings, progress: Progress) -> dict[str, Row]:
     off = {"generator": "extractive", "economy_generator": "", "reranker": "none", "checker": "words", "tools": ""}
     session = load(_SESSION)(settings.override(**off, records="", log_questions=False))
-    rows: dict[str, Row] = {}
-    for number, (key, question) in enumerate(questions.items(), 1):
-        rows[key] = _ask_one(session, question)
-        progress("Asking again", number, len(questions))
-    return rows
+    return {key: _ask_one(session, questions[key]) for key in track(progress, "Asking again", [*questions])}
 
 
 def _ask_one(session: Any, question: str) -> Row:

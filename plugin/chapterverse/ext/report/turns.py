@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias
 
 from chapterverse.errors import InputError
+from chapterverse.extensions import load
 from chapterverse.progress import Progress
+from chapterverse.settings import Settings
 from chapterverse.text import lexical
 
 TurnStatus: TypeAlias = Literal["answered", "hedged", "refused"]
@@ -38,6 +40,7 @@ _MAX_SECTIONS = 5
 _MAX_ID_CHARS = 64
 _LINES_PER_REPORT = 20_000
 _STDIN = "-"
+_EVENTS = frozenset({"query_received", "response_sent", "feedback_received"})
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 
 
@@ -76,6 +79,51 @@ class AskedTurn:
     @property
     def is_unanswered(self) -> bool:
         return self.status != "answered" or self.is_rated_down or self.is_asked_again
+
+    def take(self, event: Mapping[str, Any]) -> bool:
+        """Take what one event says, and return whether this release knows all of it."""
+        if event["event"] == "feedback_received":
+            # A reader may change a rating: the last one counts.
+            self.is_rated_down = event.get("rating") == "down"
+            return event.get("rating") in ("up", "down")
+        question, thread, at = event.get("question"), event.get("thread_id"), event.get("time")
+        if event["event"] == "query_received" and isinstance(question, str) and question.strip():
+            self.question = question
+        if isinstance(thread, str):
+            self.thread = thread[:_MAX_ID_CHARS]
+        if not isinstance(at, str) or not _is_time(at):
+            return False
+        self.at = min(self.at or at, at)
+        return event["event"] == "query_received" or self._take_answer(event)
+
+    def _take_answer(self, event: Mapping[str, Any]) -> bool:
+        self.status = STATUSES.get(str(event.get("status")))
+        if isinstance(sections := event.get("sections"), list):
+            # The same object for all turns.
+            self.sections = tuple(sys.intern(s) for s in sections[:_MAX_SECTIONS] if isinstance(s, str))
+        return self.status is not None
+
+
+def read_records(settings: Settings) -> list[AskedTurn]:
+    """Return the turns that `settings.records` names, with their ratings; none of what is forgotten or expired.
+
+    Raises:
+        ConfigurationError: it names no database.
+        RecordsFault: the database can't be reached or used.
+    """
+    records = load("chapterverse_api.records:open_records")(settings)
+    return [
+        AskedTurn(
+            turn.turn_id,
+            thread=thread,
+            at=at,
+            question=turn.question,
+            status=STATUSES.get(turn.status),
+            sections=tuple(place.url for place in turn.cited),
+            is_rated_down=rating == "down",
+        )
+        for thread, at, turn, rating in (records.turns() if records else ())
+    ]
 
 
 def count_readers(turns: Iterable[AskedTurn]) -> int:
@@ -118,6 +166,15 @@ class LogReading:
     foreign: int = 0
     unknown: int = 0
 
+    @property
+    def notes(self) -> list[str]:
+        """What was not read, a sentence each."""
+        sentences = [
+            (self.foreign, f"{self.foreign} of {self.lines} lines of the log are cut, or another program's."),
+            (self.unknown, f"{self.unknown} lines of the log say what this release doesn't know."),
+        ]
+        return [sentence for count, sentence in sentences if count]
+
     def take(self, line: bytes) -> None:
         """Take what one line says."""
         text = line.strip()
@@ -127,10 +184,10 @@ class LogReading:
         event = _parse(text)
         if event is None:
             self.foreign += 1
-        elif take := _TAKERS.get(event["event"]):
+        elif event["event"] in _EVENTS:
             name = event.get("turn_id")
             turn_id = name[:_MAX_ID_CHARS] if isinstance(name, str) else ""
-            self.unknown += not (turn_id and take(self.turns.setdefault(turn_id, AskedTurn(turn_id)), event))
+            self.unknown += not (turn_id and self.turns.setdefault(turn_id, AskedTurn(turn_id)).take(event))
 
 
 def read_log(files: Iterable[str], progress: Progress) -> LogReading:
@@ -181,45 +238,8 @@ def _parse(text: bytes) -> dict[str, Any] | None:
     return event if isinstance(event, dict) and isinstance(event.get("event"), str) else None
 
 
-def _take_query(turn: AskedTurn, event: Mapping[str, Any]) -> bool:
-    question = event.get("question")
-    if isinstance(question, str) and question.strip():
-        turn.question = question
-    return _take_head(turn, event)
-
-
-def _take_response(turn: AskedTurn, event: Mapping[str, Any]) -> bool:
-    if not _take_head(turn, event):
-        return False
-    turn.status = STATUSES.get(str(event.get("status")))
-    sections = event.get("sections")
-    if isinstance(sections, list):
-        # The same object for all turns.
-        turn.sections = tuple(sys.intern(s) for s in sections[:_MAX_SECTIONS] if isinstance(s, str))
-    return turn.status is not None
-
-
-def _take_rating(turn: AskedTurn, event: Mapping[str, Any]) -> bool:
-    # A reader may change a rating: the last one counts.
-    turn.is_rated_down = event.get("rating") == "down"
-    return event.get("rating") in ("up", "down")
-
-
-def _take_head(turn: AskedTurn, event: Mapping[str, Any]) -> bool:
-    thread, at = event.get("thread_id"), event.get("time")
-    if isinstance(thread, str):
-        turn.thread = thread[:_MAX_ID_CHARS]
-    if not isinstance(at, str) or not _is_time(at):
-        return False
-    turn.at = min(turn.at or at, at)
-    return True
-
-
 def _is_time(text: str) -> bool:
     try:
         return bool(_TIME.match(text) and date.fromisoformat(text[:10]))
     except ValueError:
         return False
-
-
-_TAKERS = {"query_received": _take_query, "response_sent": _take_response, "feedback_received": _take_rating}

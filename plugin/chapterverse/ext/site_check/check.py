@@ -9,35 +9,37 @@ from __future__ import annotations
 import contextlib
 import os.path
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
-from chapterverse.errors import (
-    ChapterVerseError,
-    ConfigurationError,
-    InputError,
-    PageTooLarge,
-    UnreadablePage,
-    UnsafePath,
-)
+from chapterverse.errors import ChapterVerseError, ConfigurationError, InputError, PageTooLarge, UnreadablePage
 from chapterverse.ext.site_check.findings import Findings
 from chapterverse.ext.site_check.index_check import IndexedPages, no_pages_of, open_index
-from chapterverse.ext.site_check.inspection import Inspection, has_text, inspect, read_ids
-from chapterverse.ext.site_check.links import NOWHERE, InternalLinks, Places, has, read_redirects
+from chapterverse.ext.site_check.pages import (
+    NOWHERE,
+    Inspection,
+    InternalLink,
+    InternalLinks,
+    Places,
+    has,
+    has_text,
+    inspect,
+    read_ids,
+    read_redirects,
+)
 from chapterverse.ext.site_check.secret_scan import SecretScanner
 from chapterverse.ext.site_check.status import State
 from chapterverse.indexing.index_run import read_known_site
 from chapterverse.page_kinds import explain_no_text
 from chapterverse.progress import Progress, track
 from chapterverse.readers.built_site import read_site
-from chapterverse.readers.folder import PageGlobs, decode_page, list_files, read_page, real_path
+from chapterverse.readers.folder import PageGlobs, decode_page, list_files, read_page
 from chapterverse.readers.site_pages import SitePages
 from chapterverse.readers.urls import clean_url, read_sitemap
 from chapterverse.settings import Settings
-from chapterverse.site.secrets import walk
 from chapterverse.site.tags import Launcher
 from chapterverse.widget.bundle import CONFIG
 
@@ -86,26 +88,23 @@ def check(
     """
     findings = Findings()
     globs = PageGlobs.of(exclude := tuple(exclude), include := tuple(include))
-    reading = _read(site, settings, include, exclude, findings, with_index=with_index)
+    reading = _read(site, settings, include, exclude, findings, with_index)
     findings.listings = reading.listings
-    listed = frozenset(read_sitemap(_text(site, "sitemap.xml")))
     findings.site = "" if reading.base_url == NOWHERE else reading.base_url
-    places = Places(reading.base_url, listed, reading.is_base_stated)
+    places = Places(reading.base_url, frozenset(read_sitemap(_text(site, "sitemap.xml"))), reading.is_base_stated)
     offered = {reading.built.get(source.file_path, source.file_path): source.file_path for source in reading.sources}
-    run = _Check(site, settings, findings, places, offered, globs, InternalLinks(places))
-    listing = list_files(site, (".html", ".htm"))
+    run = _Check(site, findings, places, offered, globs, InternalLinks(places))
+    pages = list_files(site, (".html", ".htm")).files
     run.note_warnings(reading)
     if with_index:
-        run.open_index(reading)
-    for path in track(progress, "Reading pages", listing.files):
+        run.open_index(settings, reading)
+    for path in track(progress, "Reading pages", pages):
         run.visit(path)
-    run.note_generators()
-    run.note_endpoints()
-    run.note_addresses()
+    run.note_site()
     run.note_links(progress)
     run.note_index()
     scanner = SecretScanner(environ, settings.secrets)
-    _note_files(site, findings, scanner, progress)
+    scanner.note_files(site, findings, progress)
     # Findings quote addresses and file names, which may contain a secret.
     findings.scrub(lambda text: scanner.scrub(text.replace(NOWHERE, "/")))
     return findings
@@ -123,7 +122,6 @@ class _Check:
     """
 
     site: Path
-    settings: Settings
     findings: Findings
     places: Places
     offered: dict[str, str]
@@ -144,10 +142,10 @@ class _Check:
             kind = "mixed_address" if " states an address" in warning else "unreadable"
             self.findings.add(_WARNINGS.get(sign, kind), reading.built.get(path, path), warning)
 
-    def open_index(self, reading: SitePages) -> None:
-        base = "" if reading.base_url == NOWHERE else reading.base_url
+    def open_index(self, settings: Settings, reading: SitePages) -> None:
+        base = self.findings.site
         try:
-            self.index = open_index(self.settings, base, reading.sources)
+            self.index = open_index(settings, base, reading.sources)
         except ConfigurationError:
             raise
         except ChapterVerseError as error:
@@ -236,14 +234,6 @@ class _Check:
             return None
         return self.site / unquote(self.places.relative(url))
 
-    def note_endpoints(self) -> None:
-        """Note configurations beside launchers that name no API. One that can't be read is another finding."""
-        for launcher, count in self.silent.items():
-            config = launcher.with_name(CONFIG)
-            if config.is_file() and _NO_ENDPOINT.search(config.read_text("utf-8", "replace")):
-                path = config.relative_to(self.site).as_posix()
-                self._note("no_endpoint", path, f"names no API, so the chat of {count:,} pages can't answer.")
-
     def _note_address(self, path: str, url: str, inspection: Inspection) -> None:
         base = self.places.base
         if base == NOWHERE:
@@ -259,41 +249,45 @@ class _Check:
             kind, says = _STATES.get(state, _BEING_INDEXED)
             self._note(kind, path, says)
 
-    def note_generators(self) -> None:
+    def note_site(self) -> None:
+        """Note what only all pages together tell: of Zensical's, of chats without an API, of nearly equal addresses."""
         if self.ignored:
             says = (
                 f"{self.ignored:,} of the pages without the widget are Zensical's, which ignores plugins of MkDocs: "
                 f"run `chapterverse inject {self.site} --endpoint URL` after each build."
             )
             self.findings.add("ignored_plugin", "", says)
-
-    def note_addresses(self) -> None:
-        """Note pages whose addresses differ only in parts that a server may add or drop."""
+        for launcher, count in self.silent.items():
+            config = launcher.with_name(CONFIG)
+            # One that can't be read is another finding.
+            if config.is_file() and _NO_ENDPOINT.search(config.read_text("utf-8", "replace")):
+                path = config.relative_to(self.site).as_posix()
+                self._note("no_endpoint", path, f"names no API, so the chat of {count:,} pages can't answer.")
         path_by_url: dict[str, str] = {}
         for path, url in self.places.urls.items():
             if path in self.offered:
+                # A server may add or drop these parts.
                 other = path_by_url.setdefault(url.removesuffix("/index.html").removesuffix(".html").rstrip("/"), path)
                 if other != path:
                     self._note("twin", path, f"and {other} have addresses that differ only in a slash or an ending.")
 
     def note_links(self, progress: Progress) -> None:
         """Check the pages, files and ids that other pages link to or show."""
-        links_by_file = self.links.by_file()
+        by_file: defaultdict[str, dict[str, InternalLink]] = defaultdict(dict)
         redirects = read_redirects(_text(self.site, "_redirects"))
-        for url, fragment, link in self.links.find_broken(lambda url: bool(self._built_file(url))):
-            if redirects.fullmatch(urlsplit(url).path):
+        for url, file, fragment, link in self.links.resolve(self._built_file):
+            if self.places.file(url) is None and redirects.fullmatch(urlsplit(url).path):
                 continue
             # Some folders hold pages that are not indexed, such as the source code that Sphinx shows.
-            file = self._built_file(url)
-            if file.endswith((".html", ".htm")) and fragment:
-                links_by_file.setdefault(file, {})[fragment] = link
+            if fragment and file.endswith((".html", ".htm")):
+                by_file[file][fragment] = link
             elif not file and fragment is None:
                 says = f"{link.origin} shows {link.href}, and the site has no file {url}."
                 self.findings.add("dead_image", link.source, says)
             elif not file:
                 says = f"{link.origin} links to {link.href}, and the site has no page or file {url}."
                 self.findings.add("dead_link", link.source, says)
-        for path, fragments in track(progress, "Following links", sorted(links_by_file.items())):
+        for path, fragments in track(progress, "Following links", sorted(by_file.items())):
             # A page that can't be read is another finding, and one outside is none of the site.
             with contextlib.suppress(UnreadablePage):
                 ids = read_ids(decode_page(path, read_page(self.site, path)))
@@ -321,13 +315,7 @@ class _Check:
 
 
 def _read(
-    site: Path,
-    settings: Settings,
-    include: tuple[str, ...],
-    exclude: tuple[str, ...],
-    findings: Findings,
-    *,
-    with_index: bool,
+    site: Path, settings: Settings, include: Sequence[str], exclude: Sequence[str], findings: Findings, with_index: bool
 ) -> SitePages:
     """Read the site's pages. Read a site without an address, also in its index, as if it were at `NOWHERE`."""
     try:
@@ -348,20 +336,3 @@ def _text(site: Path, path: str) -> str:
     with contextlib.suppress(UnreadablePage):
         return decode_page(path, read_page(site, path))
     return ""
-
-
-def _note_files(site: Path, findings: Findings, scanner: SecretScanner, progress: Progress) -> None:
-    """Note secrets in files of any kind, and symbolic links that would publish a file from outside the site."""
-    for path in track(progress, "Searching files", [*walk(site)]):
-        file = site / path
-        if file.is_symlink():
-            try:
-                real_path(site, path)
-            except UnsafePath as error:
-                findings.add("link_out", path, str(error))
-        elif file.is_file():
-            try:
-                for says in scanner.scan(site, path):
-                    findings.add("secret", path, says)
-            except OSError as error:
-                findings.add("unreadable", path, f"{path} can't be read: {error.strerror}.")

@@ -71,9 +71,9 @@ def _accept(findings: Findings, file: Path) -> None:
         replace_file(file.resolve(), findings.baseline().encode())
     except OSError as error:
         raise InputError(f"{file} can't be written: {error.strerror}.") from None
-    count = findings.counts.total()
+    count = len(findings.found)
     findings.leave_out_known(file)
-    note(f"{file}: {count - findings.counts.total():,} findings are accepted.")
+    note(f"{file}: {count - len(findings.found):,} findings are accepted.")
 
 
 def _check_kinds(kinds: Iterable[str]) -> None:

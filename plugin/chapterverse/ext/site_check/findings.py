@@ -9,7 +9,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -153,13 +153,14 @@ FINDING_KINDS: Mapping[str, Kind] = {
 class Finding:
     """One fault. `file` is relative to the site, "" for the whole site."""
 
+    kind: str
     file: str
     says: str
 
 
 @dataclass(slots=True)
 class Findings:
-    """All findings of a check, by kind.
+    """All findings of a check.
 
     Attributes:
         site: the site's address, "" if it states none.
@@ -172,25 +173,24 @@ class Findings:
     site: str = ""
     pages: int = 0
     way: Way = "html"
-    found: dict[str, list[Finding]] = field(default_factory=dict)
+    found: list[Finding] = field(default_factory=list)
     listings: dict[str, str] = field(default_factory=dict)
     known: Counter[bool] = field(default_factory=Counter)
 
     def add(self, kind: str, file: str, says: str) -> None:
-        self.found.setdefault(kind, []).append(Finding(file, says))
+        self.found.append(Finding(kind, file, says))
 
     def scrub(self, scrub_text: Callable[[str], str]) -> None:
         """Replace the texts of all findings by `scrub_text(text)`."""
-        for kind, found in self.found.items():
-            self.found[kind] = [Finding(scrub_text(f.file), scrub_text(f.says)) for f in found]
+        self.found = [Finding(f.kind, scrub_text(f.file), scrub_text(f.says)) for f in self.found]
         self.listings = {scrub_text(path): kind for path, kind in self.listings.items()}
 
     def ignore(self, kinds: Collection[str]) -> None:
-        self.found = {kind: found for kind, found in self.found.items() if kind not in kinds}
+        self.found = [finding for finding in self.found if finding.kind not in kinds]
 
     def baseline(self) -> str:
         """Return the findings that a baseline may hold: JSON, sorted, without what changes from run to run."""
-        kinds = sorted(self.found.keys() - _NEVER_KNOWN)
+        kinds = sorted(self.counts.keys() - _NEVER_KNOWN)
         findings = {kind: sorted({self._stable(finding) for finding in self.of(kind)}) for kind in kinds}
         return json.dumps({"site": self.site, "findings": findings}, ensure_ascii=False, indent=2) + "\n"
 
@@ -204,10 +204,10 @@ class Findings:
         # Without its index a site may state no address.
         if site and self.site and site != self.site:
             raise InputError(f"{file} is the baseline of {site}, and not of {self.site}: use --write-baseline.")
-        seen = {(kind, self._stable(finding)) for kind, found in self.found.items() for finding in found}
+        stable = [(finding.kind, self._stable(finding)) for finding in self.found]
+        seen = set(stable)
         self.known = Counter(one in seen for one in known)
-        new = {kind: [f for f in found if (kind, self._stable(f)) not in known] for kind, found in self.found.items()}
-        self.found = {kind: found for kind, found in new.items() if found}
+        self.found = [finding for finding, one in zip(self.found, stable, strict=True) if one not in known]
 
     def _stable(self, finding: Finding) -> str:
         """Return what a finding says, without the site's address and a number that other pages change."""
@@ -216,14 +216,14 @@ class Findings:
 
     @property
     def counts(self) -> Counter[str]:
-        return Counter({kind: len(found) for kind, found in self.found.items()})
+        return Counter(finding.kind for finding in self.found)
 
     def ranks(self) -> Counter[Severity]:
         """Return the number of findings by rank; a rank without one is missing."""
-        return Counter(FINDING_KINDS[kind].rank for kind, found in self.found.items() for _ in found)
+        return Counter(FINDING_KINDS[finding.kind].rank for finding in self.found)
 
     def of(self, kind: str) -> list[Finding]:
-        return self.found.get(kind, [])
+        return [finding for finding in self.found if finding.kind == kind]
 
     def to_json(self) -> dict[str, Any]:
         """Return the document that `check --json` prints: exact counts, and up to 1,000 examples of each kind."""
@@ -234,14 +234,14 @@ class Findings:
                 "title": about.title,
                 "advice": about.advice_for(self.way),
                 "count": len(found),
-                "examples": [asdict(finding) for finding in found[:_MAX_EXAMPLES]],
+                "examples": [{"file": finding.file, "says": finding.says} for finding in found[:_MAX_EXAMPLES]],
             }
             for kind, about in FINDING_KINDS.items()
             if (found := self.of(kind))
         ]
         left_out = {"listings": dict(self.listings)} if self.listings else {}
         known = {"known": {"left_out": self.known[True], "mended": self.known[False]}} if self.known else {}
-        counts = {"count": self.counts.total(), "ranks": dict(self.ranks())}
+        counts = {"count": len(self.found), "ranks": dict(self.ranks())}
         return {"pages": self.pages, "way": self.way, **counts, "findings": findings, **left_out, **known}
 
     def lines(self) -> Iterator[str]:

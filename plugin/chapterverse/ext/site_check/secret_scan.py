@@ -1,6 +1,7 @@
 """Searches the files of a site for secrets: the values given to this build, and keys of known services.
 
-Every file is searched. Encoded, split, packed and archived secrets are left to a secret scanner such as gitleaks.
+Every file is searched, also one that no page links to. Encoded, split, packed and archived secrets are left to a secret
+scanner such as gitleaks.
 """
 
 from __future__ import annotations
@@ -9,7 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from chapterverse.site.secrets import SecretFilter
+from chapterverse.errors import UnsafePath
+from chapterverse.ext.site_check.findings import Findings
+from chapterverse.progress import Progress, track
+from chapterverse.readers.folder import real_path
+from chapterverse.site.secrets import SecretFilter, walk
 from chapterverse.text.secrets_in_text import find_keys
 
 #: Bytes searched at once, and bytes of overlap between two searches: more than any secret has.
@@ -18,6 +23,20 @@ _WINDOW, _OVERLAP = 8_000_000, 16_000
 
 class SecretScanner(SecretFilter):
     """Searches files for secrets, whose values are those of the filter."""
+
+    def note_files(self, site: Path, findings: Findings, progress: Progress) -> None:
+        """Note secrets in files of any kind, and symbolic links that would publish a file from outside the site."""
+        for path in track(progress, "Searching files", [*walk(site)]):
+            try:
+                if (site / path).is_symlink():
+                    real_path(site, path)
+                elif (site / path).is_file():
+                    for says in self.scan(site, path):
+                        findings.add("secret", path, says)
+            except UnsafePath as error:
+                findings.add("link_out", path, str(error))
+            except OSError as error:
+                findings.add("unreadable", path, f"{path} can't be read: {error.strerror}.")
 
     def scan(self, site: Path, path: str) -> Iterator[str]:
         """Yield a sentence for each kind of secret in a file and in its name, which never quotes the secret.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
-from chapterverse.errors import InputError, ProviderError
-from chapterverse.progress import Progress
+from chapterverse.errors import ProviderError
+from chapterverse.progress import Progress, track
 from chapterverse_api.commands.session import ServiceSession
 from chapterverse_api.ext.evaluation.diff.sections import IndexedSite, RemainingText, SectionChange, key
 from chapterverse_api.ext.evaluation.questions import QuestionRow
@@ -17,8 +17,6 @@ Outcome: TypeAlias = Literal["lost", "appeared", "changed", "same"]
 
 #: What an answer that is shown with a reservation says of itself.
 _HEDGED = ("may_help", "language", "choice")
-#: More headings than this are not asked: the comment of a change is read while the change is.
-MOST_HEADINGS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,26 +71,20 @@ def ask(questions: Sequence[QuestionRow], session: ServiceSession, report: Progr
         ProviderError: a part of the system failed, so the answers would be those of another system.
     """
     answers = []
-    for done, question in enumerate(questions):
-        report(stage, done, len(questions))
-        try:
+    for question in track(report, stage, questions):
+        with question.named():
             response = session.answer(query=question.question, conversation_history=question.history)
-        except InputError as error:
-            raise InputError(f"{question.place}: {error}") from None
-        if response["degraded_reason"]:
-            reason = response["degraded_reason"]
+        if reason := response["degraded_reason"]:
             raise ProviderError(f"{question.place}: the answers can't be compared: {reason}", retryable=True)
         answers.append(_read_answer(response))
-    report(stage, len(questions), len(questions))
     return answers
 
 
 def _read_answer(response: Mapping[str, Any]) -> GivenAnswer:
     if response["status"] == "not_in_docs":
         return GivenAnswer("refused")
-    quotes = [s for s in response["segments"] if s["kind"] == "quote"] or [
-        s for s in response["segments"] if s["citations"]
-    ]
+    segments = response["segments"]
+    quotes = [s for s in segments if s["kind"] == "quote"] or [s for s in segments if s["citations"]]
     sources = {s["id"]: s for s in response["source_chunks"]}
     used = [sources[i] for i in dict.fromkeys(i for s in quotes for i in s["citations"]) if i in sources]
     first = quotes[0] if quotes else {}
@@ -121,8 +113,11 @@ def compare(
     remaining, by_key = RemainingText(*sites), {section.key: section for section in sections}
     changes = []
     for question, before, now in zip(questions, *answers, strict=True):
-        reason = _loss(question.question, before, now, remaining)
-        outcome: Outcome = "lost" if reason else _outcome(before, now)
+        outcome: Outcome = "same" if (before.text, before.state) == (now.text, now.state) else "changed"
+        if before.state != "answered" and now.state == "answered":
+            outcome = "appeared"
+        if reason := _loss(question.question, before, now, remaining):
+            outcome = "lost"
         cited = [(site, i) for site, answer in zip(sites, (before, now), strict=True) for i in answer.chunk_ids]
         places = [key(site.by_id[i]) for site, i in cited if i in site.by_id]
         section = next((by_key[place] for place in places if place in by_key), None)
@@ -144,9 +139,3 @@ def _loss(question: str, before: GivenAnswer, now: GivenAnswer, remaining: Remai
     if before.quote and not remaining.holds(before.quote, before.passage, chunk_id, question, now.text):
         return "What answered it is no longer in the docs."
     return ""
-
-
-def _outcome(before: GivenAnswer, now: GivenAnswer) -> Outcome:
-    if before.state != "answered" and now.state == "answered":
-        return "appeared"
-    return "same" if (before.text, before.state) == (now.text, now.state) else "changed"

@@ -115,12 +115,12 @@ def _build(ref: str, command: str | None, settings: Settings, head: Head, checko
     if not folder.is_dir():
         raise ConfigurationError(f"{ref} has no folder like this one: run this where both have their docs.")
     command = command or _known_command(folder, ref)
-    own = {"CHAPTERVERSE_STORE": settings.store, "CHAPTERVERSE_LEDGER": settings.ledger}
-    own |= {"CHAPTERVERSE_SITE": head.site, "CHAPTERVERSE_DOCS_VERSION": head.version}
-    # Nothing is charged for it but vectors, which answers differ by: it gets those that the index to compare has.
-    own |= {"CHAPTERVERSE_ENRICHER": "none", "CHAPTERVERSE_REPORT": "false"}
-    own |= {"CHAPTERVERSE_EMBEDDER": head.embedder.name}
-    if code := _run(command, folder, own):
+    own = {
+        "store": settings.store, "ledger": settings.ledger, "site": head.site, "docs_version": head.version,
+        # Nothing is charged for it but vectors, which answers differ by: it gets those that the index to compare has.
+        "enricher": "none", "report": "false", "embedder": head.embedder.name,
+    }  # fmt: skip
+    if code := _run(command, folder, {f"CHAPTERVERSE_{name.upper()}": value for name, value in own.items()}):
         raise ConfigurationError(f"`{command}` ended with {code} on {ref}: see above.")
     if not open_store(settings).heads():
         raise ConfigurationError(f"`{command}` left no index of {ref}: add `chapterverse index SITE_DIR` to it.")

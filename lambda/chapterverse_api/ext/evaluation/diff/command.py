@@ -6,9 +6,8 @@ import html
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import typer
 
@@ -18,19 +17,22 @@ from chapterverse.progress import Progress
 from chapterverse.settings import Settings
 from chapterverse.site.delivery import replace_file
 from chapterverse_api.commands.session import ServiceSession
-from chapterverse_api.ext.evaluation.diff.answers import MOST_HEADINGS, Change, GivenAnswer, ask, compare, from_headings
+from chapterverse_api.ext.evaluation.diff.answers import Change, GivenAnswer, Outcome, ask, compare, from_headings
 from chapterverse_api.ext.evaluation.diff.base_index import open_base
 from chapterverse_api.ext.evaluation.diff.sections import IndexedSite, SectionChange, compare_sections
 from chapterverse_api.ext.evaluation.questions import QuestionRow, read_questions
-from chapterverse_api.ext.evaluation.text_report import printable
+from chapterverse_api.ext.evaluation.report import printable
 
 #: In the order of what a reviewer wants to know.
 _TITLES = {"lost": "Lost", "changed": "Changed", "appeared": "New"}
 #: By which a workflow finds its comment again.
 _MARK = "<!-- chapterverse-answers -->"
 _ELSEWHERE = "Sections that were not touched"
+#: More headings than this are not asked: the comment of a change is read while the change is.
+_MOST_HEADINGS = 300
 #: Characters of a comment: GitHub takes 65,536.
 _MOST = 60_000
+_TOO_LONG = "The rest is too long for a comment: see `chapterverse eval --diff … --json`.\n"
 _COLUMNS, _LINES = 56, 24
 
 
@@ -45,28 +47,19 @@ def document(changes: Sequence[Change], sections: Sequence[SectionChange]) -> di
 
 def counts(changes: Sequence[Change]) -> dict[str, int]:
     found = Counter(c.outcome for c in changes)
-    return {
-        "questions": len(changes),
-        **{outcome: found[outcome] for outcome in ("lost", "appeared", "changed", "same")},
-    }
+    return {"questions": len(changes), **{outcome: found[outcome] for outcome in get_args(Outcome)}}
 
 
 def _row(change: Change) -> dict[str, Any]:
+    sides = {"before": change.before, "now": change.now}
     return {
         "id": change.question.id,
         "question": change.question.question,
         "outcome": change.outcome,
         "reason": change.reason or None,
         "section": change.section.url if change.section else None,
-        **{
-            side: {k: v for k, v in asdict(answer).items() if k in ("state", "text", "cited")}
-            for side, answer in _sides(change)
-        },
+        **{side: {"state": a.state, "text": a.text, "cited": a.cited} for side, a in sides.items()},
     }
-
-
-def _sides(change: Change) -> tuple[tuple[str, GivenAnswer], tuple[str, GivenAnswer]]:
-    return ("before", change.before), ("now", change.now)
 
 
 def summary(changes: Sequence[Change], sections: Sequence[SectionChange]) -> str:
@@ -82,7 +75,7 @@ def lines(changes: Sequence[Change], sections: Sequence[SectionChange]) -> Itera
         yield printable(title)
         for change in group:
             yield f"  {change.outcome:9} {printable(change.question.question)}  {change.reason}".rstrip()
-            for side, answer in _sides(change):
+            for side, answer in (("before", change.before), ("now", change.now)):
                 yield f"    {side:6} {textwrap.shorten(printable(answer.text) or answer.state, 96, placeholder=' …')}"
     yield summary(changes, sections)
 
@@ -96,12 +89,7 @@ def comment(changes: Sequence[Change], sections: Sequence[SectionChange]) -> str
             part = ("" if position else f"<h4>{_inline(title)}</h4>\n\n") + _details(change)
             left -= len(part)
             if left < 0:
-                return (
-                    "\n\n".join(
-                        [*parts, "The rest is too long for a comment: see `chapterverse eval --diff … --json`."]
-                    )
-                    + "\n"
-                )
+                return "\n\n".join([*parts, _TOO_LONG])
             parts.append(part)
     return "\n\n".join(parts) + "\n"
 
@@ -109,14 +97,15 @@ def comment(changes: Sequence[Change], sections: Sequence[SectionChange]) -> str
 def _groups(changes: Sequence[Change]) -> Iterator[tuple[str, list[Change]]]:
     """Yield the changed answers by touched section, those with most lost answers first."""
     groups: dict[str, list[Change]] = {}
-    for change in sorted((c for c in changes if c.outcome in _TITLES), key=lambda c: [*_TITLES].index(c.outcome)):
-        title = f"{change.section.title} ({change.section.how})" if change.section else _ELSEWHERE
-        groups.setdefault(title, []).append(change)
+    for outcome in _TITLES:
+        for change in (c for c in changes if c.outcome == outcome):
+            title = f"{change.section.title} ({change.section.how})" if change.section else _ELSEWHERE
+            groups.setdefault(title, []).append(change)
     yield from sorted(groups.items(), key=lambda group: -sum(c.outcome == "lost" for c in group[1]))
 
 
 def _details(change: Change) -> str:
-    cells = "".join(f"<td valign=top>{_cell(answer)}</td>" for _, answer in _sides(change))
+    cells = "".join(f"<td valign=top>{_cell(answer)}</td>" for answer in (change.before, change.now))
     title = f"<b>{_TITLES[change.outcome]}</b>: {_inline(change.question.question)} {html.escape(change.reason)}"
     table = f"<table><tr><th>before</th><th>now</th></tr><tr>{cells}</tr></table>"
     return f"<details><summary>{title}</summary>\n{table}\n</details>"
@@ -176,17 +165,11 @@ def _compare_indexes(
         earlier = ServiceSession.open(base_settings)
         sites = IndexedSite.from_snapshot(earlier.snapshot()), IndexedSite.from_snapshot(snapshot)
         sections = compare_sections(*sites)
-        asked = _questions(rows, sections)
         if not sections:
             return [], []
+        asked = from_headings(sections) if rows is None else rows
+        if rows is None and len(asked) > _MOST_HEADINGS:
+            note(f"Of the {len(asked)} headings of touched sections the first {_MOST_HEADINGS} are asked.")
+            asked = asked[:_MOST_HEADINGS]
         before, now = ask(asked, earlier, report, "Asking the base"), ask(asked, session, report, "Asking the index")
         return compare(asked, (before, now), sites, sections), sections
-
-
-def _questions(rows: list[QuestionRow] | None, sections: list[SectionChange]) -> list[QuestionRow]:
-    if rows is not None:
-        return rows
-    headings = from_headings(sections)
-    if len(headings) > MOST_HEADINGS:
-        note(f"Of the {len(headings)} headings of touched sections the first {MOST_HEADINGS} are asked.")
-    return headings[:MOST_HEADINGS]

@@ -54,27 +54,15 @@ class IndexedSite:
         return cls(tuple(point.chunk for point in snapshot.points()))
 
     @cached_property
-    def ids(self) -> frozenset[str]:
-        return frozenset(c.chunk_id for c in self.chunks)
-
-    @cached_property
     def by_id(self) -> Mapping[str, Chunk]:
         return {c.chunk_id: c for c in self.chunks}
 
     @cached_property
-    def texts(self) -> Mapping[Key, tuple[str, ...]]:
+    def texts(self) -> Mapping[Key, list[str]]:
         found: dict[Key, list[str]] = {}
         for chunk in sorted(self.chunks, key=lambda c: (c.source_file_path, c.chunk_index)):
             found.setdefault(key(chunk), []).append(chunk.text)
-        return {place: tuple(texts) for place, texts in found.items()}
-
-    @cached_property
-    def urls(self) -> Mapping[Key, str]:
-        return {key(c): c.url for c in reversed(self.chunks)}
-
-    def not_in(self, other: IndexedSite) -> Iterator[Chunk]:
-        """Yield the chunks that the other index doesn't hold as they are."""
-        return (c for c in self.chunks if c.chunk_id not in other.ids)
+        return found
 
 
 def key(chunk: Chunk) -> Key:
@@ -84,11 +72,13 @@ def key(chunk: Chunk) -> Key:
 def compare_sections(before: IndexedSite, now: IndexedSite) -> list[SectionChange]:
     """Return the sections with another text, in order of their files."""
     found = []
-    for place in sorted(before.texts.keys() | now.texts.keys()):
+    urls = {key(c): urldefrag(c.url).url for c in reversed(before.chunks)} | {
+        key(c): c.url for c in reversed(now.chunks)
+    }
+    for place in sorted(urls):
         old, new = before.texts.get(place), now.texts.get(place)
         if old != new:
-            url = now.urls.get(place) or urldefrag(before.urls[place]).url
-            found.append(SectionChange(place, url, "changed" if old and new else "added" if new else "removed"))
+            found.append(SectionChange(place, urls[place], "changed" if old and new else "added" if new else "removed"))
     return found
 
 
@@ -99,7 +89,7 @@ class RemainingText:
         self._before, self._now = before, now
         #: What stood before is no other sentence reworded, however alike they are.
         self._old = frozenset(s for chunk in before.chunks for s in _sentences(chunk.text))
-        self._new = [s for chunk in now.not_in(before) for s in _sentences(chunk.text)]
+        self._new = [s for chunk in now.chunks if chunk.chunk_id not in before.by_id for s in _sentences(chunk.text)]
 
     def holds(self, quote: str, passage: str, chunk_id: str, question: str, answer: str) -> bool:
         """Return whether what answered a question still stands: most of the quote, and what else names the same.

@@ -1,18 +1,124 @@
-"""Maps addresses to the files of a built site and back, and checks links to its pages and anchors."""
+"""Inspects one built page, its widget, ids, links and head, and checks the links between all pages of a site."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from urllib.parse import unquote, urljoin, urlsplit
 
+from chapterverse.readers.html.dom import after_raw, parse_attributes, start_tags
+from chapterverse.readers.html.metadata import PageMetadata, read_metadata
+from chapterverse.readers.html.visible_text import unescape
+from chapterverse.readers.sections.html_page import read_fragment
 from chapterverse.readers.urls import clean_url, page_address, page_paths
+from chapterverse.site.tags import PageFrame, open_frame
 
 #: Address of a site that states none; reserved, so nothing can be there (RFC 2606).
 NOWHERE = "https://site.invalid/"
 
 _SOURCES = (".md", ".mdx", ".markdown", ".rst")
+#: Text between tags, and what is none of it.
+_TEXT = re.compile(
+    r"<!--.*?(?:-->|\Z)|<(script|style|template|noscript)\b.*?(?:</\1|\Z)|<[^<>]*>?|([^<]+)", re.DOTALL | re.IGNORECASE
+)
+#: Characters of text that no page without content has.
+_MUCH_TEXT = 1000
+_NAMED = re.compile(r"(?:id|name|href|src)\s*=", re.IGNORECASE)
+#: Elements that show a file.
+_MEDIA = frozenset("img source video audio track".split())
+_GENERATOR = re.compile(r"<meta\s+name=[\"']?generator[\"']?\s+content=[\"']?([a-z]+)", re.IGNORECASE)
+#: Schemes that lead to no page; an address of http may be the site's own.
+_FOREIGN = re.compile(r"\s*(?!https?:)[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+#: What Sphinx leaves of a reference whose target it didn't find; found, it stands in a link or loses the class.
+_UNRESOLVED = re.compile(
+    r"""(<a\b[^<>]*>)?<(?:span|code)\ class="xref\ (?:std\ std-(?:ref|doc|term|numref|keyword|option)|download|any|myst)
+    \b[^"<>]*">(?:<span[^<>]*>)?([^<]{0,200})""",
+    re.VERBOSE,
+)
+_REFRESH = re.compile(r"http-equiv\s*=\s*[\"']?refresh", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Inspection:
+    """The facts of a page.
+
+    Attributes:
+        ids: possible targets of a fragment: ids of elements, names of anchors.
+        links: each distinct `href` that may lead to a page of the site, and whether all its links name a `target`.
+            Fragments alone are only taken from the page's content, because scripts of a theme use them too.
+        media: each distinct address of an image, a video or a sound that may be a file of the site.
+        unresolved: texts of references without a link, whose target Sphinx didn't find.
+        generator: first word of the generator's meta tag, in lower case.
+        redirect: the page redirects its readers.
+    """
+
+    frame: PageFrame
+    metadata: PageMetadata
+    ids: set[str] = field(default_factory=set)
+    links: dict[str, bool] = field(default_factory=dict)
+    media: dict[str, None] = field(default_factory=dict)
+    unresolved: tuple[str, ...] = ()
+    generator: str = ""
+    redirect: bool = False
+
+
+def inspect(page: str) -> Inspection:
+    """Inspect a page's HTML. Never fails; takes time linear in its length."""
+    metadata = read_metadata(page)
+    made_by = _GENERATOR.search(page, 0, 20_000)
+    inspection = Inspection(
+        open_frame(page),
+        metadata,
+        generator=made_by[1].lower() if made_by else "",
+        redirect=metadata.noindex and bool(_REFRESH.search(page)),
+    )
+    for name, attributes, end in _named_tags(page):
+        inspection.ids.update(_ids(name, attributes))
+        if name in ("a", "area"):
+            href = attributes.get("href", "")
+            is_page_link = not href.lstrip().startswith("#") or metadata.content_start <= end <= metadata.content_end
+            if href and is_page_link and not _FOREIGN.match(href):
+                inspection.links[href] = inspection.links.get(href, True) and "target" in attributes
+        elif name in _MEDIA and (src := attributes.get("src", "")) and not _FOREIGN.match(src):
+            inspection.media[src] = None
+    references = _UNRESOLVED.finditer(page, metadata.content_start, metadata.content_end)
+    inspection.unresolved = tuple(dict.fromkeys(" ".join(unescape(m[2]).split()) for m in references if not m[1]))
+    return inspection
+
+
+def has_text(page: str, inspection: Inspection) -> bool:
+    """Return whether the index would find any text in a page."""
+    content = page[inspection.metadata.content_start : inspection.metadata.content_end]
+    # Only a page that looks empty is read as the index reads it.
+    lengths = accumulate(len(found[2].strip()) for found in _TEXT.finditer(content) if found[2])
+    return any(length > _MUCH_TEXT for length in lengths) or any(
+        section.heading or section.blocks for section in read_fragment(content, "")
+    )
+
+
+def read_ids(page: str) -> set[str]:
+    """Return the ids of a page that a fragment may name."""
+    return {element_id for name, attributes, _ in _named_tags(page) for element_id in _ids(name, attributes)}
+
+
+def _named_tags(page: str) -> Iterator[tuple[str, dict[str, str], int]]:
+    """Yield name, attributes and end of each start tag that may have an id or a link."""
+    for name, raw, end in start_tags(page):
+        if _NAMED.search(raw):
+            yield name, parse_attributes(raw), end
+        if name == "svg":
+            # Parts of an SVG drawing can be link targets.
+            drawing = page[end : after_raw(page, "svg", end) or len(page)]
+            yield from ((inner, parse_attributes(attributes), end) for inner, attributes, _ in start_tags(drawing))
+
+
+def _ids(name: str, attributes: dict[str, str]) -> Iterator[str]:
+    if attributes.get("id"):
+        yield attributes["id"]
+    if name == "a" and attributes.get("name"):
+        yield attributes["name"]
 
 
 @dataclass(slots=True)
@@ -106,24 +212,18 @@ class InternalLinks:
             if url := clean_url(urljoin(base, src)):
                 self._record(url, None, path, src)
 
-    def by_file(self) -> dict[str, dict[str, InternalLink]]:
-        """Return the links by file and fragment."""
-        links: dict[str, dict[str, InternalLink]] = {}
-        for (url, fragment), link in self.by_target.items():
-            if (file := self.places.file(url)) is not None and fragment:
-                links.setdefault(file, {})[fragment] = link
-        return links
-
-    def find_broken(self, is_file: Callable[[str], bool]) -> Iterator[tuple[str, str | None, InternalLink]]:
-        """Yield address, fragment and link where no page of the site is known at the address.
+    def resolve(self, find_file: Callable[[str], str]) -> Iterator[tuple[str, str, str | None, InternalLink]]:
+        """Yield address, file, fragment and link of each place of the site, the file "" if the site lacks it.
 
         Args:
-            is_file: whether the site has a file at an address.
+            find_file: returns the file at an address, "" without one.
         """
-        rooted = self._owns_root(is_file)
+        rooted = self._owns_root(find_file)
         for (url, fragment), link in self.by_target.items():
-            if self.places.file(url) is None and link.certain and (rooted or not link.rooted):
-                yield url, fragment, link
+            if page := self.places.file(url):
+                yield url, page, fragment, link
+            elif link.certain and (rooted or not link.rooted):
+                yield url, find_file(url), fragment, link
 
     def _record(self, url: str, fragment: str | None, path: str, href: str, has_target: bool = False) -> None:
         if not url.startswith(self.places.base):
@@ -140,7 +240,7 @@ class InternalLinks:
         if certain and not link.certain:
             link.source, link.href, link.certain = path, href, True
 
-    def _owns_root(self, is_file: Callable[[str], bool]) -> bool:
+    def _owns_root(self, find_file: Callable[[str], str]) -> bool:
         """Whether a path from the root of the host means a file of the site, below whose address it leads.
 
         Another site may share a host. So most of such paths must lead to files of this one, as where a generator writes
@@ -149,7 +249,7 @@ class InternalLinks:
         if urlsplit(self.places.base).path != "/":
             return True
         rooted = {url for (url, _), link in self.by_target.items() if link.rooted and link.certain}
-        return 2 * sum(self.places.file(url) is not None or is_file(url) for url in rooted) > len(rooted)
+        return 2 * sum(bool(self.places.file(url) or find_file(url)) for url in rooted) > len(rooted)
 
 
 def has(ids: set[str], fragment: str) -> bool:

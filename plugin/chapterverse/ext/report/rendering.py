@@ -1,6 +1,7 @@
-"""The report as one HTML file, which loads nothing and runs no script.
+"""The report as Markdown, its gaps as a work list, and the report as one HTML file.
 
-What readers write is hostile: `tag` escapes each text, only `http` and `https` addresses become links, and the page's
+What readers write is hostile. In Markdown it stands in code spans, where nothing is markup. The HTML file loads nothing
+and runs no script: `tag` escapes each text, only `http` and `https` addresses become links, and the page's
 Content-Security-Policy allows its style sheet by hash and nothing else.
 """
 
@@ -9,18 +10,107 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from chapterverse.ext.report.document import Document, list_facts
-from chapterverse.ext.report.markdown import DIFFERENCES, period_text, readers_text
+from chapterverse.ext.report.document import Document, chunk_place, list_facts
+from chapterverse.ext.report.groups import Group, Searcher
+from chapterverse.ext.report.masking import show
 from chapterverse.text.tokens import ellipsize
 from chapterverse.version import __version__
 
+#: Gaps in a work list, questions of each, and characters of the nearest section's text.
+_MAX_GAPS, _QUESTIONS, _MAX_TEXT_CHARS = 50, 10, 4000
 _WIDTH, _HEIGHT, _EDGE, _BAR, _LABEL = 720, 180, 24, 26, 260
 #: No characters, in XML.
 _LOST = dict.fromkeys((0xFFFE, 0xFFFF), "\ufffd")
+_DIFFERENCES = {"closed": "Gaps that closed", "changed": "Answers that changed", "broke": "Answers that broke"}
+_WORDS = {
+    "answered": "answered",
+    "hedged": "answered with a reservation",
+    "refused": "refused",
+    "thumbed_down": "thumbed down",
+    "asked_again": "asked again in other words",
+}
+
+
+def write_markdown(document: Document) -> str:
+    """Return the report for a terminal, an issue or a wiki."""
+    return "\n".join(_report(document)) + "\n"
+
+
+def _report(document: Document) -> Iterator[str]:
+    yield from (document["first"], "", "# What readers ask", "")
+    yield from (f"- {note}" for note in document["notes"])
+    if document["period"]["from"]:
+        yield f"- {_period_text(document)}"
+    yield from _list_differences(document.get("asked_again", {}))
+    for group in document["groups"]:
+        yield from ("", f"## {'Gap: ' if group['kind'] == 'gap' else ''}{_code(group['title'])}", "")
+        yield f"- {_readers_text(group)}"
+        for name, values in list_facts(group):
+            yield f"- {name}: {', '.join(_code(v) if isinstance(v, str) else _link(v) for v in values)}"
+
+
+def _list_differences(again: Mapping[str, Any]) -> Iterator[str]:
+    if again:
+        yield from ("", "## Asked again", "", again["first"])
+    for kind, title in _DIFFERENCES.items():
+        if rows := again.get(kind):
+            yield from ("", f"### {title}", "")
+            yield from (f"- {_code(row['question'])}: {row['before']}, now {row['after']}" for row in rows)
+
+
+def _readers_text(group: Mapping[str, Any]) -> str:
+    trend = group["trend"]
+    halves = f"{trend['before']} in the first half, {trend['after']} in the second"
+    return f"{group['readers']} readers ({halves}): {_states_text(group['states'])}"
+
+
+def _period_text(document: Document) -> str:
+    return f"From {document['period']['from']} to {document['period']['to']}: {_states_text(document['states'])}."
+
+
+def _states_text(states: Mapping[str, int]) -> str:
+    """Return the states that occur, with their numbers."""
+    return ", ".join(f"{count} {_WORDS[state]}" for state, count in states.items() if count) or "none answered"
+
+
+def write_gaps(groups: Sequence[Group], searcher: Searcher | None) -> str:
+    """Return the gaps as a work list for who writes the docs: questions, the nearest section and its text."""
+    gaps = [group for group in groups if group.kind == "gap" and group.turns][:_MAX_GAPS]
+    lines = ["# What readers ask and these docs lack", ""]
+    lines += [] if gaps else ["No unanswered question is known, or its text is not."]
+    for number, group in enumerate(gaps, 1):
+        lines += ["", f"## {number}. {group.unanswered} readers got no full answer", "", "They asked:", ""]
+        shown = [show(question) for question in group.questions()[:_QUESTIONS]]
+        lines += [f"- {_code(question)}" for question in shown]
+        if group.nearest and searcher:
+            text = "\n\n".join(chunk.text for chunk in searcher.section(group.nearest))[:_MAX_TEXT_CHARS]
+            lines += ["", f"Nearest section: {_link(chunk_place(group.nearest))}"]
+            lines += ["", f"It lacks: {', '.join(map(_code, lacks))}"] if (lacks := group.lacks(shown)) else []
+            marks = _marks(text, 3)
+            lines += ["", "Its text:", "", f"{marks}markdown", text, marks]
+    return "\n".join(lines) + "\n"
+
+
+def _code(text: str) -> str:
+    """Return a text of one line as a code span."""
+    marks = _marks(text, 1)
+    return f"{marks} {text} {marks}" if "`" in text else f"`{text}`"
+
+
+def _marks(text: str, least: int) -> str:
+    """Return more backticks than follow each other in a text."""
+    return "`" * max(least, *(len(found) + 1 for found in re.findall("`+", text)), 0)
+
+
+def _link(place: Mapping[str, Any]) -> str:
+    """Return the title of a place, and its address."""
+    address = place["url"] if place["title"] != place["url"] else ""
+    return f"{_code(place['title'])} {_code(address) if address else ''}".strip()
 
 
 class Markup(str):
@@ -55,7 +145,7 @@ def _body(document: Document) -> Iterator[Markup]:
         tag("p", document["first"], class_="first"),
         tag("h1", "What readers ask"),
         *([tag("ul", *notes)] if notes else []),
-        *([tag("p", period_text(document))] if document["period"]["from"] else []),
+        *([tag("p", _period_text(document))] if document["period"]["from"] else []),
     )
     again = _differences(document.get("asked_again", {}))
     yield tag("main", *again, *_pictures(document), tag("h2", "What they ask about"), *map(_group, document["groups"]))
@@ -66,7 +156,7 @@ def _differences(again: Mapping[str, Any]) -> Iterator[Markup]:
     if again:
         yield tag("h2", "Asked again")
         yield tag("p", again["first"])
-    for kind, title in DIFFERENCES.items():
+    for kind, title in _DIFFERENCES.items():
         if rows := again.get(kind):
             items = [tag("li", tag("bdi", r["question"]), f": {r['before']}, now {r['after']}") for r in rows]
             yield tag("h3", title)
@@ -136,7 +226,7 @@ def _group(group: Mapping[str, Any]) -> Markup:
     return tag(
         "section",
         tag("h3", "Gap: " if group["kind"] == "gap" else "", tag("bdi", group["title"])),
-        tag("p", readers_text(group)),
+        tag("p", _readers_text(group)),
         tag("dl", *facts) if facts else "",
         class_=group["kind"],
     )
