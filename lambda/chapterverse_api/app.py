@@ -23,7 +23,7 @@ from chapterverse_api.http.files import StaticSite, widget_routes
 from chapterverse_api.http.guard.middleware import Guard
 from chapterverse_api.http.guard.origin import AllowList
 from chapterverse_api.http.guard.rate import RateLimit
-from chapterverse_api.index.addresses import parse_host
+from chapterverse_api.index.site_index import parse_host
 from chapterverse_api.observability import metrics
 from chapterverse_api.rejections import Rejection
 from chapterverse_api.service_loader import ServiceLoader

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from chapterverse_api.contract import ChatQuery, ChatResponse, Feedback
-from chapterverse_api.conversation.history import Conversation
-from chapterverse_api.conversation.transcript import Signer
+from chapterverse_api.conversation.transcript import Conversation, Signer
 from chapterverse_api.draft.draft import Writer
 from chapterverse_api.observability import metrics
 

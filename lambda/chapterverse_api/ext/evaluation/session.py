@@ -33,7 +33,7 @@ from chapterverse_api.ext.evaluation.quoting import cut_in_silence, repeats
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.search.ranking import Candidate, section
 from chapterverse_api.search.results import Retrieval
-from chapterverse_api.search.search import SearchRequest, retrieve
+from chapterverse_api.search.site_search import SearchRequest, retrieve
 from chapterverse_api.validation import make_query
 
 #: A section's address, and a chunk of it.
