@@ -60,7 +60,7 @@ SLOW = (
     "api/index/test_live_index",
     "embedding/test_bedrock", "api/draft/test_bedrock",
     "cli/test_external_sources", "embedding/test_storms", "embedding/test_fingerprints", "embedding/test_mutations",
-    "calibration/test_observations", "evaluation/test_command", "readers/test_properties", "test_compare",
+    "evaluation/test_observations", "evaluation/test_command", "readers/test_properties", "test_compare",
     "lambdas/test_malformed", "lambdas/test_function",
     "ext/check/test_injections", "ext/check/test_lies", "api/http/guard/test_hostile", "api/limits/test_races",
     "ext/server/test_connections", "api/test_outages", "ext/check/test_mutations", "lambdas/test_runtime",

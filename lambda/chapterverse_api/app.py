@@ -25,7 +25,7 @@ from chapterverse_api import log, rejections
 from chapterverse_api.http import routes
 from chapterverse_api.http.admission import RateLimit
 from chapterverse_api.http.guard import AllowList, Guard
-from chapterverse_api.index.addresses import parse_host
+from chapterverse_api.index.site_index import parse_host
 from chapterverse_api.rejections import Rejection
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict, Unpack
 
@@ -23,13 +24,18 @@ from chapterverse.text.json_text import parse_json
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.conversation.history import Conversation
+from chapterverse_api.conversation.detection import FollowUpVerdict, detect_follow_up, rewrite_follow_up
+from chapterverse_api.conversation.transcript import Conversation
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.rejections import make_query
-from chapterverse_api.search.reading import read_candidates
 from chapterverse_api.search.results import Retrieval
-from chapterverse_api.search.search import SearchRequest, rerank, retrieve
-from chapterverse_api.search.site_search import FollowUp, search_follow_up, site_filter
+from chapterverse_api.search.site_search import (
+    SearchRequest,
+    order_by_models,
+    retrieve,
+    search_follow_up,
+    site_filter,
+)
 from chapterverse_api.service import Service
 
 #: Earlier messages of a conversation, as in `ChatQuery.conversation_history`.
@@ -78,8 +84,8 @@ class ServiceSession(Service):
         retrieval = self._search_follow_up(
             query, snapshot, lambda text: retrieve(snapshot, models.embedder, SearchRequest(text, filters=filters))
         )
-        retrieval = rerank(retrieval, retrieval.searched, models.reranker)
-        return read_candidates(retrieval, retrieval.searched, models.reader, Deadline()), snapshot.head
+        ordered = order_by_models(retrieval, retrieval.searched, models.reranker, models.reader, Deadline())
+        return ordered, snapshot.head
 
     def _filter(self, query: ChatQuery, snapshot: Snapshot, hidden_types: AbstractSet[str]) -> FilterTree | None:
         index = self.resources.index
@@ -88,8 +94,10 @@ class ServiceSession(Service):
     def _search_follow_up(self, query: ChatQuery, snapshot: Snapshot, search: Callable[[str], Retrieval]) -> Retrieval:
         """Search as an answer does, except that no model writes a follow-up in full."""
         question, conversation = query.query or "", Conversation.from_query(query, self.resources.signer)
-        follow_up = FollowUp.detect(question, conversation, None, Deadline(), snapshot.head.languages)
-        return search_follow_up(question, follow_up, search)[0]
+        languages = snapshot.head.languages
+        verdict: FollowUpVerdict = detect_follow_up(question, languages) if conversation.questions else "no"
+        rewrite = partial(rewrite_follow_up, question, conversation, None, Deadline(), languages)
+        return search_follow_up(question, verdict, rewrite, search)
 
     def _rows(self, retrieval: Retrieval, head: Head, top_k: int) -> list[SearchRow]:
         return [

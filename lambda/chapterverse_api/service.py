@@ -24,10 +24,8 @@ from chapterverse_api.contract import (
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.log import search_progress
 from chapterverse_api.retrieval_contract import RetrievalResponse
-from chapterverse_api.search.reading import read_candidates
 from chapterverse_api.search.response import respond_with_chunks
-from chapterverse_api.search.search import SearchRequest, rerank, retrieve
-from chapterverse_api.search.site_search import site_filter
+from chapterverse_api.search.site_search import SearchRequest, order_by_models, retrieve, site_filter
 
 if TYPE_CHECKING:
     from chapterverse_api.draft.requests import TurnTools
@@ -91,8 +89,8 @@ class Service:
             snapshot = resources.index.snapshot(version_of(request.filters))
             search = SearchRequest(question, request.embedding, site_filter(request.filters, snapshot, resources.index))
             with resources.reserving(question or "") as models:
-                retrieval = rerank(retrieve(snapshot, models.embedder, search, progress), question, models.reranker)
-                retrieval = read_candidates(retrieval, question, models.reader, Deadline())
+                retrieval = retrieve(snapshot, models.embedder, search, progress)
+                retrieval = order_by_models(retrieval, question, models.reranker, models.reader, Deadline())
             return respond_with_chunks(request, retrieval, snapshot.head, resources.index, progress)
 
     def rate(self, rating: Feedback) -> None:

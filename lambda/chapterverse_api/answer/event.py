@@ -10,8 +10,7 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api import log
 from chapterverse_api.contract import ChatQuery, ChatResponse, Feedback
-from chapterverse_api.conversation.history import Conversation
-from chapterverse_api.conversation.transcript import Signer
+from chapterverse_api.conversation.transcript import Conversation, Signer
 from chapterverse_api.draft.draft import Writer
 
 _MAX_DAYS = 3650

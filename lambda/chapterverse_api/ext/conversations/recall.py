@@ -10,8 +10,7 @@ from dataclasses import replace
 from chapterverse.text import lexical
 from chapterverse.text.tokens import cut_to_words
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.conversation.history import Conversation
-from chapterverse_api.conversation.transcript import Signer
+from chapterverse_api.conversation.transcript import Conversation, Signer
 from chapterverse_api.draft.requests import MAX_RECALLED_TOKENS, ChatMessage, estimate_tokens
 from chapterverse_api.ext.conversations.records import StoredThread, StoredTurn
 

@@ -18,8 +18,7 @@ from chapterverse.text.tokens import PROMPT_TOKEN_BYTES, cut_to_words
 from chapterverse_api import log
 from chapterverse_api.answer.event import AnswerGiven, RecordsFault
 from chapterverse_api.contract import ChatQuery, ChatResponse, Feedback
-from chapterverse_api.conversation.history import Conversation
-from chapterverse_api.conversation.transcript import Signer, truncate
+from chapterverse_api.conversation.transcript import Conversation, Signer, truncate
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Writer
 from chapterverse_api.draft.requests import (

@@ -34,7 +34,7 @@ from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.rejections import make_query
 from chapterverse_api.search.ranking import Candidate, section
 from chapterverse_api.search.results import Retrieval
-from chapterverse_api.search.search import SearchRequest, retrieve
+from chapterverse_api.search.site_search import SearchRequest, retrieve
 
 #: A section's address, and a chunk of it.
 Place: TypeAlias = tuple[str, str]

@@ -1,6 +1,10 @@
-"""Weights a question's words by an index, and computes a chunk's features and their evidence.
+"""Turns matched words into evidence: a probability from 0 to 1 that a chunk answers a question.
 
-Evidence has seven features:
+A fused or min-max score can't express it, because its best hit is always 1. Evidence is absolute: a logistic function
+of a question's and a chunk's features. A chunk below the floor is not answered from. The coefficients are stored in the
+head of the index that they were fitted for; neither they nor the floor ever move to another index or another embedder.
+
+There are seven features:
 
     coverage     share of the question's words, weighted by idf, that are in the chunk
     strength     the chunk's BM25 score over the highest score that these words could reach
@@ -283,7 +287,7 @@ class Matching:
         """Return the features of one chunk.
 
         Args:
-            weights: the weights of the question's terms in the chunk (see `SparseVector.among`).
+            weights: the weights of the question's terms in the chunk (see `SparseVector.among`), and perhaps of others.
             nearness: the cosine of chunk and question. A chunk that is not among the nearest has the least cosine of
                 these, an upper bound. None if the question was not embedded.
             title: the share of the page title's words that are in the question.
@@ -293,7 +297,7 @@ class Matching:
             for word, weight in zip(question.words, question.weights, strict=True):
                 covered += weight * match_word(word, weights)
         for term, weight in weights.items():
-            score += weight * self._idf[term]
+            score += weight * self._idf.get(term, 0.0)
         strength = min(1.0, score / (self._total * (K1 + 1)))
         names = _mean([match_word(word, weights) for word in question.names])
         return ChunkFeatures(

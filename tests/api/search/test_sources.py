@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from api import quill
+from api.writers import Scribe
 from chapterverse.errors import IndexCorrupt, InputError
 from chapterverse.filters import MAX_CONDITIONS
 from chapterverse.settings import Settings
-from chapterverse_api.answer.search import MAX_SNIPPET_CHARS, find_sources
-from chapterverse_api.answer.selection import read_selection, search_selection
 from chapterverse_api.answer.turn import IdfLookup, Sources, Turn
 from chapterverse_api.contract import ChatQuery
+from chapterverse_api.search.passages import MAX_SNIPPET_CHARS
 from chapterverse_api.search.results import MIN_ON_TOPIC
 from chapterverse_api.service import Service
 
@@ -28,11 +28,13 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Service:
 
 
 def context_of(service: Service, query: str, **fields: object) -> Sources:
-    return find_sources(Turn.open(ChatQuery.model_validate({"query": query, **fields}), service.resources))
+    return Turn.open(ChatQuery.model_validate({"query": query, **fields}), service.resources).search()
 
 
 def selected(service: Service, text: str, **fields: object) -> Sources:
-    return read_selection(Turn.open(ChatQuery.model_validate({"selected_text": text, **fields}), service.resources))
+    """Return the sources of a model, which explains the selection itself."""
+    resources = quill.changed(service, generator=Scribe()).resources
+    return Turn.open(ChatQuery.model_validate({"selected_text": text, **fields}), resources).search()
 
 
 def test_a_source_is_what_the_reader_sees_of_a_passage(service: Service) -> None:
@@ -111,7 +113,7 @@ def test_weak_evidence_makes_no_passage_but_says_what_is_near(service: Service) 
     assert context.request.passages == ()
     assert context.retrieval
     assert 0 < context.retrieval.evidence < 0.5
-    assert [n.section for n in context.nearest] == ["Languages"]
+    assert [n.section for n in context.found.nearest] == ["Languages"]
 
 
 @pytest.mark.parametrize(
@@ -122,41 +124,41 @@ def test_a_page_with_a_word_of_a_question_about_something_else_is_not_near(servi
     assert context.request.passages == ()
     assert context.retrieval
     assert context.retrieval.candidates
-    assert context.nearest == ()
+    assert context.found.nearest == ()
 
 
 def test_nearest_are_three_pages_at_most_each_once(service: Service) -> None:
     context = context_of(service, "quill zebra xylophone caching themes deploying options")
-    assert len({n.chapter for n in context.nearest}) == len(context.nearest) == 3
+    assert len({n.chapter for n in context.found.nearest}) == len(context.found.nearest) == 3
 
 
 def test_a_question_about_something_else_points_to_no_page_that_its_words_do_not_name(service: Service) -> None:
     context = context_of(service, "Who won the world cup of entries in Paris with zebras?")
-    assert (context.request.passages, context.off_topic, context.nearest) == ((), True, ())
+    assert (context.request.passages, context.found.off_topic, context.found.nearest) == ((), True, ())
     assert context.retrieval
     assert 0 < context.retrieval.answerability.docs < MIN_ON_TOPIC
 
 
 def test_small_talk_is_not_searched_for(service: Service) -> None:
     context = context_of(service, "Danke schön!")
-    assert (context.request.passages, context.off_topic, context.retrieval_used) == ((), True, False)
-    assert context.nearest == ()
+    assert (context.request.passages, context.found.off_topic, context.retrieval_used) == ((), True, False)
+    assert context.found.nearest == ()
     context = context_of(service, "Guten Tag!")
-    assert [place.url for place in context.nearest] == [f"{quill.BASE}install/#installing-quill"]
+    assert [place.url for place in context.found.nearest] == [f"{quill.BASE}install/#installing-quill"]
     assert (context.language, context.retrieval_used) == ("de", False)
 
 
 def test_a_selection_is_searched_for_by_its_rarest_words(service: Service) -> None:
     text = "Each deployment is numbered. Kettles sing."
     turn = Turn.open(ChatQuery.model_validate({"query": "How long?", "selected_text": text}), service.resources)
-    context = search_selection(turn)
-    assert (context.mode, context.shown[0].section, context.searched_as) == ("rag", "Rolling back", None)
+    context = turn.search()
+    assert (context.mode, context.shown[0].section, context.found.searched_as) == ("rag", "Rolling back", None)
     assert (context.request.selection, context.request.selected) == (text, False)
 
 
 def test_a_selection_of_which_the_docs_say_nothing_is_the_source(service: Service) -> None:
     turn = Turn.open(ChatQuery.model_validate({"selected_text": "Kettles sing."}), service.resources)
-    assert search_selection(turn).mode == "selected_text"
+    assert turn.search().mode == "selected_text"
 
 
 def test_a_follow_up_is_read_with_the_question_before_it(service: Service) -> None:
@@ -171,9 +173,9 @@ def test_a_follow_up_is_read_with_the_question_before_it(service: Service) -> No
 def test_a_filter_restricts_where_answers_come_from(service: Service) -> None:
     only = context_of(service, "How do I install Quill for caching?", filters={"source_file_path": "cache.md"})
     assert {s.chapter for s in only.shown} <= {"Caching"}
-    assert {n.chapter for n in only.nearest} == {"Caching"}
+    assert {n.chapter for n in only.found.nearest} == {"Caching"}
     both = context_of(service, "Quill caching deploying", filters={"chapter_title": ["Caching", "Deploying"]})
-    assert {n.chapter for n in both.nearest} == {"Caching", "Deploying"}
+    assert {n.chapter for n in both.found.nearest} == {"Caching", "Deploying"}
 
 
 def test_an_unknown_filter_is_refused_with_what_is_known(service: Service) -> None:
@@ -251,14 +253,14 @@ def test_a_page_is_cited_by_an_address_that_the_index_holds(service: Service, se
     context = selected(service, "Deployment 41 can be live again.", page_url=f"{quill.BASE}{sent}")
     (source,) = context.shown
     assert (source.url, source.chapter) == (f"{quill.BASE}{held}", "Deploying")
-    assert [n.section for n in context.nearest] == ["Rolling back"]
+    assert [n.section for n in context.found.nearest] == ["Rolling back"]
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", f"{quill.BASE}nope/", "", "deploy/", "http://["])
 def test_no_other_address_is_repeated(service: Service, url: str) -> None:
     context = selected(service, "Deployment 41 can be live again.", page_url=url)
     (source,) = context.shown
-    assert (source.url, source.chapter, context.nearest) == (None, "Selected text", ())
+    assert (source.url, source.chapter, context.found.nearest) == (None, "Selected text", ())
 
 
 def test_an_address_in_a_selection_is_shown_only_if_its_page_holds_it(tmp_path: Path) -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.calibration import Calibration, ChunkFeatures, Coefficients, Matching, read_question, sampling
-from chapterverse.calibration.evidence import _names
-from chapterverse.calibration.sampling import fit_to_index
+from chapterverse.calibration import Calibration, ChunkFeatures, Coefficients, Matching, _names, read_question
+from chapterverse.indexing.evidence_fit import _all_features, _make_questions, fit_to_index
 from chapterverse.model import Chunk, EmbedderCard, Head, Point
 from chapterverse.store import Snapshot
 from chapterverse.store.edge import EdgeStore
@@ -146,8 +145,8 @@ def test_a_fit_is_the_same_whatever_led_to_the_index(tmp_path: Path, manual: Sna
 def test_made_questions_are_told_apart(manual: Snapshot) -> None:
     calibration = Calibration.from_json(manual.head.calibration)
     sample = [sorted(set(_words(p))) for p in manual.points()]
-    asked, foreign = zip(*sampling._make_questions(sample), strict=True)
-    scores = [[calibration.of(f) for f in sampling._all_features(made, manual)] for made in (asked, foreign)]
+    asked, foreign = zip(*_make_questions(sample), strict=True)
+    scores = [[calibration.of(f) for f in _all_features(made, manual)] for made in (asked, foreign)]
     kept, passed = (sum(s >= calibration.floor for s in side) / len(side) for side in scores)
     assert kept >= 0.9
     assert passed <= 0.3

@@ -8,7 +8,7 @@ import pytest
 from api import quill
 from chapterverse.model import Head
 from chapterverse.store import Snapshot
-from chapterverse_api.index.addresses import move, on_page, page_of, version_at
+from chapterverse_api.index.site_index import move, on_page, page_of, version_at
 
 LOCAL = "http://127.0.0.1:8765/"
 

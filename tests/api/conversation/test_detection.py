@@ -8,9 +8,8 @@ from api.conversation.talks import DOCKER, REFUSED, said, signed, talk
 from api.writers import Scribe
 from chapterverse.errors import ProviderError
 from chapterverse_api.contract import Message
-from chapterverse_api.conversation.detection import detect_follow_up
-from chapterverse_api.conversation.history import Conversation
-from chapterverse_api.conversation.query_rewriting import ContextualQuery, rewrite_follow_up
+from chapterverse_api.conversation.detection import ContextualQuery, detect_follow_up, rewrite_follow_up
+from chapterverse_api.conversation.transcript import Conversation
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Writer
 from chapterverse_api.draft.requests import ChatMessage

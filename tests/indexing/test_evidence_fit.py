@@ -7,7 +7,7 @@ from statistics import mean
 import pytest
 
 from chapterverse.calibration import Calibration, ChunkFeatures, Coefficients, logistic
-from chapterverse.calibration.sampling import regress
+from chapterverse.indexing.evidence_fit import regress
 from chapterverse_api.ext.evaluation.observations import (
     FLOOR,
     Example,

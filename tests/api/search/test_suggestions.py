@@ -15,8 +15,12 @@ from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import Ledger
 from chapterverse.settings import Settings
-from chapterverse_api.answer import response
-from chapterverse_api.answer.response import (
+from chapterverse_api.answer.turn import Turn
+from chapterverse_api.contract import ChatQuery, ChatResponse, Message
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.draft.extractive import Extractive
+from chapterverse_api.search import suggestions
+from chapterverse_api.search.suggestions import (
     MAX_SUGGESTION_CHARS,
     MAX_SUGGESTION_SECONDS,
     MAX_SUGGESTIONS,
@@ -24,11 +28,6 @@ from chapterverse_api.answer.response import (
     plain_heading,
     suggest,
 )
-from chapterverse_api.answer.search import find_sources
-from chapterverse_api.answer.turn import Turn
-from chapterverse_api.contract import ChatQuery, ChatResponse, Message
-from chapterverse_api.deadline import Deadline
-from chapterverse_api.draft.extractive import Extractive
 from chapterverse_api.service import Service
 from fakes.qdrant_server import QdrantServer
 from fakes.qdrant_server.stores import store_on
@@ -154,27 +153,33 @@ def turns_on(server: QdrantServer, folder: Path) -> tuple[Turn, Turn]:
     def opened() -> Turn:
         resources = quill.service(Settings(), store=store, generator=Extractive()).resources
         turn = Turn.open(ChatQuery(query=QUESTION), resources)
-        turn.sources = find_sources(turn)
+        turn.search()
         return turn
 
     return opened(), opened()
 
 
+def suggested(turn: Turn) -> list[str]:
+    """Return what is suggested beside an answer that cites the first passage."""
+    found = turn.sources.found
+    return suggest(found, {found.passages[0].chunk_id}, [QUESTION], turn.deadline)
+
+
 def test_a_store_that_fails_now_fails_no_answer(tmp_path: Path) -> None:
     with QdrantServer() as server:
         one, other = turns_on(server, tmp_path)
-        assert suggest(one, {"1"})
-    assert suggest(other, {"1"}) == []
-    assert suggest(one, {"1"})
+        assert suggested(one)
+    assert suggested(other) == []
+    assert suggested(one)
 
 
 def test_nobody_waits_for_suggestions_of_a_slow_store(tmp_path: Path) -> None:
     with QdrantServer() as server:
         one, other = turns_on(server, tmp_path)
-        assert len(suggest(one, {"1"})) > 1
+        assert len(suggested(one)) > 1
         server.before = lambda _: time.sleep(2 * MAX_SUGGESTION_SECONDS)
         # The search that is under way when the time is over is the last.
-        assert len(suggest(other, {"1"})) == 1
+        assert len(suggested(other)) == 1
 
 
 def test_a_hostile_heading_is_shown_as_plain_text(tmp_path: Path) -> None:
@@ -236,9 +241,9 @@ def test_a_long_heading_is_read_in_linear_time() -> None:
 def test_a_full_cache_is_left_to_the_threads_that_read_it(service: Service) -> None:
     snapshot = service.resources.index.snapshot()
     calibration = Calibration.from_json(snapshot.head.calibration)
-    response._search_first("Rotating credentials", "", snapshot, calibration)
-    read = response._FIRST_SECTIONS[snapshot]
-    read.update({(f"Heading {number}", ""): None for number in range(response._CACHE_SIZE)})
-    response._search_first("Rolling back", "", snapshot, calibration)
+    suggestions._search_first("Rotating credentials", "", snapshot, calibration)
+    read = suggestions._FIRST_SECTIONS[snapshot]
+    read.update({(f"Heading {number}", ""): None for number in range(suggestions._CACHE_SIZE)})
+    suggestions._search_first("Rolling back", "", snapshot, calibration)
     assert ("Rotating credentials", "") in read
-    assert response._FIRST_SECTIONS[snapshot].keys() == {("Rolling back", "")}
+    assert suggestions._FIRST_SECTIONS[snapshot].keys() == {("Rolling back", "")}

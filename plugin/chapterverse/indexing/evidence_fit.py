@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from chapterverse.calibration.evidence import (
+from chapterverse.calibration import (
     Calibration,
     ChunkFeatures,
     Coefficients,

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from chapterverse_api.search.frames import QuestionFrame, lower_kinds, read_frame
+from chapterverse_api.search.question import QuestionFrame, lower_kinds, read_frame
 
 
 @pytest.mark.parametrize(
