@@ -105,6 +105,7 @@ def test_a_run_with_answers_is_saved_and_read(tmp_path: Path) -> None:
     assert told["seconds"] == {"retrieve": 0.001, "first": 0.002, "total": 0.002}
     assert told["outcomes"] == {"questions": 1, "right": 1}
     assert (told["brier"], told["ece"]) == (0.01, 0.1)
+    assert told["risk_coverage"] == [{"coverage": 1.0, "risk": 0.0}]
 
 
 def test_a_run_of_an_older_release_has_no_answers(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from chapterverse_api.ext.evaluation.metrics import (
     ndcg,
     recall,
     reciprocal_rank,
+    risks,
 )
 
 LOG3 = 1 / math.log2(3)
@@ -118,3 +119,20 @@ def test_bins_hold_their_mean_and_the_last_one_is_closed() -> None:
     assert (low.confidence, low.right, low.answers) == (0.05, 0.0, 1)
     assert (high.right, high.answers) == (0.5, 2)
     assert high.confidence == pytest.approx(0.96)
+
+
+def test_the_risk_rises_where_the_unsure_are_wrong() -> None:
+    found = risks(outcomes(*[(0.9, 1)] * 8, *[(0.2, 0)] * 2))
+    assert [*found.items()][:8] == [(i / 10, 0.0) for i in range(1, 9)]
+    assert found[1.0] == pytest.approx(0.2)
+
+
+def test_the_order_of_the_equally_sure_decides_nothing() -> None:
+    pairs = [(0.5, 1), (0.5, 0), (0.5, 0), (0.5, 1)]
+    assert {round(risk, 9) for risk in risks(outcomes(*pairs)).values()} == {0.5}
+    assert risks(outcomes(*pairs)) == risks(outcomes(*pairs[::-1]))
+
+
+def test_few_answers_have_few_shares() -> None:
+    assert [*risks(outcomes((0.9, 1), (0.8, 0)))] == [0.5, 1.0]
+    assert risks([]) == {}

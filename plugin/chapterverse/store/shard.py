@@ -159,6 +159,7 @@ class Shard:
             shard = cls(folder, edge.EdgeShard.load(str(writable / SHARD)), terms, head, manifest.constants)
             if writable != folder:
                 weakref.finalize(shard, shutil.rmtree, writable, ignore_errors=True)
+            files.release(writable, manifest.files)
             return shard
 
     def close(self) -> None:

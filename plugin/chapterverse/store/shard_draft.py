@@ -122,7 +122,9 @@ class ShardDraft(Shard):
         self._engine.close()
         files.trim(self._folder / SHARD)
         self._terms.save(self._folder / TERMS)
-        Manifest(files.sizes(self._folder), self._slots, self._constants).save(self._folder)
+        manifest = Manifest(files.sizes(self._folder), self._slots, self._constants)
+        manifest.save(self._folder)
+        files.release(self._folder, manifest.files)
 
     def _index_varying(self, points: Collection[Point]) -> None:
         """Make the index of each constant in which a point differs."""

@@ -11,6 +11,7 @@ verifiability in generative search engines" (2023), with the service's lexical c
 brier  mean squared difference of confidence and outcome, lower is better (Brier, 1950)
 ece    difference of mean confidence and share of right answers in ten bins of width .1, weighted by the number of
        answers: expected calibration error (Naeini, Cooper and Hauskrecht, 2015)
+risk   share of wrong answers among the most confident ones, by their share (El-Yaniv and Wiener, 2010)
 """
 
 from __future__ import annotations
@@ -236,3 +237,13 @@ def bins(outcomes: Sequence[AnswerOutcome]) -> list[Bin]:
 
 def ece(outcomes: Sequence[AnswerOutcome]) -> float | None:
     return mean([abs(b.confidence - b.right) for b in bins(outcomes) for _ in range(b.answers)])
+
+
+def risks(outcomes: Sequence[AnswerOutcome]) -> dict[float, float]:
+    """Return the risk by coverage, at each tenth of the answers. Answers of equal confidence count with their mean."""
+    tied: defaultdict[float, list[bool]] = defaultdict(list)
+    for outcome in outcomes:
+        tied[outcome.confidence].append(outcome.right)
+    shares = [sum(group) / len(group) for _, group in sorted(tied.items(), reverse=True) for _ in group]
+    counts = {max(1, round(len(shares) * tenth / _BINS)) for tenth in range(1, _BINS + 1)} if shares else ()
+    return {count / len(shares): 1 - math.fsum(shares[:count]) / count for count in sorted(counts)}

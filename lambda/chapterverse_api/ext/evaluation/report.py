@@ -111,6 +111,8 @@ def _answers(run: Run) -> Iterator[str]:
         right = f"{outcomes['right']} of {outcomes['questions']} answers right"
         yield f"{'brier':21} {_in_digits(document['brier']):>7}   of the confidence, the less the better; {right}"
         yield f"{'ece':21} {_in_digits(document['ece']):>7}   expected calibration error, the less the better"
+        risks = "  ".join(f"{r['coverage']:.0%} {r['risk']:.2f}" for r in document["risk_coverage"])
+        yield f"Wrong among the surest: {risks}"
     ends = (f"{_STAGE_ENDS[stage]} {seconds:.3f}" for stage, seconds in document["seconds"].items())
     yield f"Mean seconds until: {', '.join(ends)}"
 

@@ -211,6 +211,7 @@ class Run:
             "metrics": _round(self.answer_figures),
             "outcomes": {"questions": len(outcomes), "right": sum(o.right for o in outcomes)},
             **_round({"brier": metrics.brier(outcomes), "ece": metrics.ece(outcomes)}),
+            "risk_coverage": [{"coverage": c, "risk": risk} for c, risk in metrics.risks(outcomes).items()],
             "seconds": _round(seconds),
         }
 
