@@ -15,9 +15,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from chapterverse.calibration import Calibration
-from chapterverse.calibration.sampling import fit_to_index
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexLocked
 from chapterverse.indexing.diff import Diff, SourceSet
+from chapterverse.indexing.evidence_fit import fit_to_index
 from chapterverse.indexing.plan import IndexPlan
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.target import Target, row_pipeline

@@ -38,7 +38,7 @@ def test_a_body_is_sent_as_json_and_the_reply_is_parsed(server: LoopbackServer) 
 
 
 def test_a_get_has_no_body(server: LoopbackServer) -> None:
-    assert JsonClient(server.url, {}).get("/path").body == {"path": "/path", "body": None}
+    assert JsonClient(server.url, {}).send("GET", "/path").body == {"path": "/path", "body": None}
     assert (server.history[0].method, server.history[0].raw) == ("GET", b"")
 
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from chapterverse.errors import InputError
 from chapterverse_api.answer.resources import Models, Resources
-from chapterverse_api.answer.search import find_sources, log_sources
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import SourceChunk, dump
 from chapterverse_api.conversation.transcript import Signer
@@ -25,8 +24,8 @@ from chapterverse_api.ext.agents.plans.contract import Plan, PlanRequest, PlanRe
 from chapterverse_api.ext.agents.plans.draft import draft_plan
 from chapterverse_api.ext.agents.plans.machine import CallTool, Position, advance, begin
 from chapterverse_api.ext.check.links.address_filter import AddressFilter
+from chapterverse_api.rejections import parse_request
 from chapterverse_api.service import Service
-from chapterverse_api.validation import parse_request
 
 #: Seconds for which a reader may go on with a plan.
 PLAN_SECONDS = 24 * 60 * 60
@@ -136,15 +135,14 @@ def respond(
 
 
 def _begin(turn: Turn, call: CallTool) -> PlanResponse:
-    turn.sources = sources = find_sources(turn)
-    log_sources(turn)
+    sources = turn.search()
     draft = draft_plan(turn)
     plan = draft.plan
     cited = {i for step in plan.steps for i in step.citations} if plan else set()
     turn.complete("planned" if plan else "not_in_docs", len(cited))
     degraded = turn.explain_degradation(draft.failure, remembered=False)
     if plan is None:
-        return PlanResponse(status="not_in_docs", nearest=list(sources.nearest), degraded_reason=degraded)
+        return PlanResponse(status="not_in_docs", nearest=list(sources.found.nearest), degraded_reason=degraded)
     state = PlanState(plan, begin(plan, call), [source for source in sources.shown if source.id in cited])
     signer = turn.resources.signer
     return _response(state, signer, plan=plan.steps, planned_by=draft.planned_by, degraded_reason=degraded)

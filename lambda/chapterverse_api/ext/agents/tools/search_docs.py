@@ -24,10 +24,11 @@ from chapterverse_api.ext.agents.tools.sections import (
 )
 from chapterverse_api.ext.agents.tools.tool import ToolContext
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.observability.query_state import search_progress
+from chapterverse_api.log import search_progress
 from chapterverse_api.search.passages import choose
 from chapterverse_api.search.ranking import Candidate
-from chapterverse_api.search.site_search import SearchResources, SiteResults, search_site
+from chapterverse_api.search.results import Retrieval
+from chapterverse_api.search.site_search import SearchResources, search_site
 
 #: Sections of a search at most, within any budget.
 _MAX_RESULTS = 20
@@ -60,8 +61,7 @@ class SearchResults(ResponseModel):
 def search_docs(arguments: SearchArguments, context: ToolContext) -> SearchResults:
     """Search the official documentation. Returns the best sections with quotes and addresses, within a budget of
     tokens. Call it first, and read_section for all of a section."""
-    site_results, snapshot = search_within_budget(make_tool_query(arguments.query, arguments), context)
-    retrieval = site_results.retrieval
+    retrieval, snapshot = search_within_budget(make_tool_query(arguments.query, arguments), context)
     index, head = context.service.resources.index, snapshot.head
     results, remaining_tokens = list[SearchResult](), arguments.max_tokens - OVERHEAD_TOKENS
     candidates = choose(retrieval.candidates, _MAX_RESULTS)
@@ -99,13 +99,21 @@ def _result(candidate: Candidate, index: SiteIndex, head: Head) -> SearchResult:
     )
 
 
-def search_within_budget(query: ChatQuery, context: ToolContext) -> tuple[SiteResults, Snapshot]:
+def search_within_budget(query: ChatQuery, context: ToolContext) -> tuple[Retrieval, Snapshot]:
     """Search within the day's budget, as for an answer."""
     resources = context.service.resources
     snapshot = resources.index.snapshot(query.docs_version)
     with resources.reserving(query.query or "") as models, search_progress() as progress:
-        search = SearchResources(models.embedder, models.reranker, models.reader, context.deadline, progress)
-        results = search_site(query, snapshot, resources.index, search)
-        for part, error in results.retrieval.failures.items():
+        search = SearchResources(
+            index=resources.index,
+            settings=resources.settings,
+            embedder=models.embedder,
+            reranker=models.reranker,
+            reader=models.reader,
+            deadline=context.deadline,
+            progress=progress,
+        )
+        retrieval = search_site(query, snapshot, search)
+        for part, error in retrieval.failures.items():
             rejections.report(error, part=part, query_id=progress.id)
-    return results, snapshot
+    return retrieval, snapshot

@@ -19,11 +19,10 @@ from chapterverse.errors import InputError
 from chapterverse.model import PAGE, Chunk, Head
 from chapterverse.store import Snapshot
 from chapterverse_api.contract import ChatQuery, ResponseModel
-from chapterverse_api.index import addresses
-from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.index.site_index import SiteIndex, on_page
+from chapterverse_api.rejections import make_query
 from chapterverse_api.request_limits import MAX_LANGUAGE_CHARS, MAX_URL_CHARS, MAX_VERSION_CHARS
 from chapterverse_api.search.ranking import section
-from chapterverse_api.validation import make_query
 
 #: Tokens around the results of a tool, and around each quote.
 OVERHEAD_TOKENS = 80
@@ -160,7 +159,7 @@ def _is_within(chunk: Chunk, first: Chunk) -> bool:
 
 def _chunks(published: str, snapshot: Snapshot) -> list[Chunk]:
     # FAQ entries may have the address of a page, and are no part of it.
-    chunks = (chunk for at in addresses.on_page(published, snapshot) for chunk in snapshot.page(at, "url"))
+    chunks = (chunk for at in on_page(published, snapshot) for chunk in snapshot.page(at, "url"))
     first = next((chunk for chunk in chunks if chunk.type == PAGE), None)
     return snapshot.page(first.source_file_path) if first else []
 

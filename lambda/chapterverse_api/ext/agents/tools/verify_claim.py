@@ -24,11 +24,10 @@ from chapterverse_api.ext.check.results import SourceVerdict
 from chapterverse_api.ext.check.verifier import Verifier
 from chapterverse_api.ext.models.citation_marks import CitationMarks
 from chapterverse_api.ext.models.second_votes import SecondVotes, check_sentence
-from chapterverse_api.index import addresses
-from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.index.site_index import SiteIndex, on_page
 from chapterverse_api.search.passages import choose, make_passages
 from chapterverse_api.search.ranking import Candidate
-from chapterverse_api.search.site_search import SiteResults
+from chapterverse_api.search.results import Retrieval
 
 #: Sentences of a claim: each is searched for.
 _MAX_SENTENCES = 5
@@ -126,7 +125,7 @@ def verify_claim(arguments: ClaimArguments, context: ToolContext) -> ClaimVerdic
         nearest=next((c.nearest(index) for c in checks if c.verdict.outcome == "silent"), []),
         version=head.version,
         generation=head.generation,
-        degraded_reason=next((c.results.retrieval.degraded for c in checks if c.results.retrieval.degraded), None),
+        degraded_reason=next((c.retrieval.degraded for c in checks if c.retrieval.degraded), None),
     )
 
 
@@ -140,7 +139,7 @@ class _StatementCheck:
     """
 
     sentence: Sentence
-    results: SiteResults
+    retrieval: Retrieval
     head: Head
     candidates: Sequence[Candidate]
     sources: Sequence[Passage]
@@ -156,7 +155,7 @@ class _StatementCheck:
         votes: SecondVotes | None,
     ) -> _StatementCheck:
         query = make_tool_query(sentence.plain_text, arguments, filters=filters)
-        results, snapshot = search_within_budget(query, context)
+        retrieval, snapshot = search_within_budget(query, context)
 
         def compare(found: Sequence[Candidate], votes: SecondVotes | None) -> _StatementCheck:
             index = context.service.resources.index
@@ -166,7 +165,7 @@ class _StatementCheck:
             language = candidates[0].chunk.language if candidates else snapshot.head.main_language
             idf = partial(read_weights, languages=snapshot.head.languages, snapshot=snapshot)
             # A claim is a question too, and may be about what the docs don't know. Who names pages says where.
-            question = None if arguments.urls else results.retrieval.question
+            question = None if arguments.urls else retrieval.question
             verifier = Verifier(sources, language, idf, question=question)
             # As of an answer's sentence, whose marks of sources are no words of it.
             text, _ = CitationMarks(sources).remove(sentence.plain_text)
@@ -174,11 +173,11 @@ class _StatementCheck:
             checked, vote = check_sentence(verifier, stated, (), votes)
             if vote and vote.rejects():
                 verifier.reject(checked)
-            return cls(stated, results, snapshot.head, candidates, sources, verifier.verdict(checked))
+            return cls(stated, retrieval, snapshot.head, candidates, sources, verifier.verdict(checked))
 
         # An answer would be made from the strong ones, and the chat gives a sentence the same verdict. What they don't
         # say another section may still contradict.
-        strong, every = results.retrieval.strong, results.retrieval.candidates
+        strong, every = retrieval.strong, retrieval.candidates
         check = compare(strong or every, votes)
         if check.verdict.outcome == "silent" and strong:
             # A vote only takes support away, and is paid for.
@@ -234,7 +233,7 @@ def _addresses(arguments: ClaimArguments, index: SiteIndex) -> list[str]:
     for url in arguments.urls:
         snapshot = index.snapshot(arguments.version, url)
         published = index.published_url(url, snapshot.head)
-        page_urls = [at for at in addresses.on_page(published, snapshot) if "#" not in published or at == published]
+        page_urls = [at for at in on_page(published, snapshot) if "#" not in published or at == published]
         if not page_urls:
             raise InputError("urls holds an address that this documentation does not have.", field="urls")
         published_urls += page_urls
