@@ -67,7 +67,8 @@ class Downloads:
     def __init__(self, folder: Path, fetcher: Fetcher) -> None:
         self._folder = folder
         self._fetcher = fetcher
-        self._robots = Robots(fetcher)
+        # By the origin of each site, or why they can't be read; read once.
+        self._rules: dict[str, Rules | str] = {}
 
     def get(self, url: str, seconds: float) -> StoredDownload:
         """Return the current content of an address.
@@ -75,7 +76,7 @@ class Downloads:
         Raises:
             FetchFailed: it may not be fetched, or could not be; `find` may have the content of the last fetch.
         """
-        self._robots.require(url)
+        self._require_allowed(url)
         stored = self.find(url)
         download = self._fetcher.get(url, _validators(stored), seconds=seconds)
         if download.status == 304 and stored:
@@ -110,6 +111,28 @@ class Downloads:
             for file in self._folder.iterdir():
                 if file.stat().st_mtime < time.time() - _MAX_UNUSED_SECONDS:
                     file.unlink()
+
+    def _require_allowed(self, url: str) -> None:
+        parts = urlsplit(url)
+        origin = f"{parts.scheme}://{parts.netloc}"
+        if origin not in self._rules:
+            self._rules[origin] = self._read_rules(origin)
+        rules = self._rules[origin]
+        if isinstance(rules, str):
+            raise FetchFailed(rules)
+        if not rules.allow(request_target(parts)):
+            raise FetchFailed(f"{parts.hostname} forbids it in its robots.txt.")
+
+    def _read_rules(self, origin: str) -> Rules | str:
+        try:
+            reply = self._fetcher.get(f"{origin}/robots.txt")
+        except FetchFailed as error:
+            return str(error)
+        if reply.status >= 500 or reply.status == 429:
+            return f"{urlsplit(origin).hostname} answered its robots.txt with status {reply.status}."
+        # Any other status means that there are no rules.
+        text = reply.body[:_MAX_ROBOTS_BYTES].decode("utf-8", "replace") if reply.status == 200 else ""
+        return Rules.parse(text.removeprefix("\ufeff"))
 
     def _load(self, url: str) -> tuple[StoredDownload | None, bytes]:
         try:
@@ -197,41 +220,6 @@ class Rules:
         path = _normalize(path)
         matching = [rule for rule in self.rules if rule.matches(path)]
         return not matching or max(matching, key=lambda rule: (len(rule.pattern), rule.allows)).allows
-
-
-class Robots:
-    """Reads the rules of each site once. Safe to share between threads."""
-
-    def __init__(self, fetcher: Fetcher) -> None:
-        self._fetcher = fetcher
-        self._rules: dict[str, Rules | FetchFailed] = {}
-
-    def require(self, url: str) -> None:
-        """Return if an address may be fetched.
-
-        Raises:
-            FetchFailed: its site forbids that, or its rules can't be read.
-        """
-        parts = urlsplit(url)
-        origin = f"{parts.scheme}://{parts.netloc}"
-        if origin not in self._rules:
-            self._rules[origin] = self._read(origin)
-        rules = self._rules[origin]
-        if isinstance(rules, FetchFailed):
-            raise FetchFailed(str(rules))
-        if not rules.allow(request_target(parts)):
-            raise FetchFailed(f"{parts.hostname} forbids it in its robots.txt.")
-
-    def _read(self, origin: str) -> Rules | FetchFailed:
-        try:
-            reply = self._fetcher.get(f"{origin}/robots.txt")
-        except FetchFailed as error:
-            return error
-        if reply.status >= 500 or reply.status == 429:
-            return FetchFailed(f"{urlsplit(origin).hostname} answered its robots.txt with status {reply.status}.")
-        # Any other status means that there are no rules.
-        text = reply.body[:_MAX_ROBOTS_BYTES].decode("utf-8", "replace") if reply.status == 200 else ""
-        return Rules.parse(text.removeprefix("\ufeff"))
 
 
 def _normalize(path: str) -> str:
