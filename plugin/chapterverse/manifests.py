@@ -222,11 +222,11 @@ EXTENSIONS = (
         "npm",
         commands={
             "publish": Command(
-                "", "chapterverse.ext.npm.command:publish", "Put the chat into a built site and index it."
+                "", "chapterverse.ext.npm:publish", "Put the chat into a built site and index it."
             ),
             "preview": Command(
                 "",
-                "chapterverse.ext.npm.command:preview",
+                "chapterverse.ext.npm:preview",
                 "Run the API beside a generator's own preview, for its plugin.",
             ),
         },
@@ -372,7 +372,7 @@ EXTENSIONS = (
         extra="postgres",
         offers={
             "ledger": {"postgres[ql]://USER:PASSWORD@HOST/NAME": "chapterverse.ext.postgres.ledger:open_ledger"},
-            "records": {"postgres[ql]://USER:PASSWORD@HOST/NAME": "chapterverse_api.ext.postgres.records:open_records"},
+            "records": {"postgres[ql]://USER:PASSWORD@HOST/NAME": "chapterverse_api.ext.postgres:open_records"},
         },
     ),
     Extension(

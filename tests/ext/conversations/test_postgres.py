@@ -12,7 +12,7 @@ import pytest
 
 from chapterverse.database import Statements
 from chapterverse_api.ext.conversations.table import RecordsTable
-from chapterverse_api.ext.postgres.records import postgres_database
+from chapterverse_api.ext.postgres import postgres_database
 from chapterverse_api.records import RecordsFault, StoredRating, StoredTurn
 from fakes.loopback import SOON
 from fakes.postgres import USER, PostgresServer, server

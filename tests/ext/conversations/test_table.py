@@ -13,7 +13,7 @@ from chapterverse.database import Database, Statements
 from chapterverse.settings import Settings
 from chapterverse_api.ext.conversations.table import MAX_REMOVED_ROWS, RecordsTable, sqlite_database
 from chapterverse_api.ext.dynamodb.records import DynamoRecords
-from chapterverse_api.ext.postgres.records import postgres_database
+from chapterverse_api.ext.postgres import postgres_database
 from chapterverse_api.records import (
     DEFAULT_TURNS,
     MAX_STORED_TURNS,

@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from chapterverse.ext.aws import AwsService
-from chapterverse.ext.dynamodb.table import CALL_SECONDS, DynamoTable, Item, TableErrors, attributes
+from chapterverse.ext.dynamodb import CALL_SECONDS, DynamoTable, Item, TableErrors, attributes
 from chapterverse.settings import Settings
 from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 

@@ -25,7 +25,7 @@ from typing import Any
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.ext.aws import AwsService
-from chapterverse.ext.dynamodb.table import CALL_SECONDS, CONDITION_FAILED, DynamoTable, Item, TableErrors, attributes
+from chapterverse.ext.dynamodb import CALL_SECONDS, CONDITION_FAILED, DynamoTable, Item, TableErrors, attributes
 from chapterverse.model import replace_unstorable
 from chapterverse.settings import Settings
 from chapterverse_api.records import (

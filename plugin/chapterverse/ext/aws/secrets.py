@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.ext.aws.service import AwsFault, AwsService
+from chapterverse.ext.aws import AwsFault, AwsService
 from chapterverse.settings import TOOL_SECRETS, Settings, secret_settings
 from chapterverse.text.json_text import parse_json
 

@@ -7,7 +7,7 @@ Other writes have no condition. Before each try of one, the lease must last long
 renewed first. So the last request of a publisher that loses its lease arrives before another one can take over. There
 is one gap: a process could be frozen after this check and before its request, for longer than a lease lasts.
 
-A holder that ran on this machine and has ended (see `presence`) loses the lease before it expires, as soon as its last
+A holder that ran on this machine and has ended (see `leases`) loses the lease before it expires, as soon as its last
 request has arrived.
 """
 
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from chapterverse.errors import ConfigurationError, IndexFault, IndexLocked
-from chapterverse.ext.leases.presence import Presence, seconds_until_gone
+from chapterverse.ext.leases import Presence, seconds_until_gone
 from chapterverse.ext.qdrant.collections import ensure_heads
 from chapterverse.ext.qdrant.filters import Where, equals
 from chapterverse.ext.qdrant.record import ScopeRecord, scope_key

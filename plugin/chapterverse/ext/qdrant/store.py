@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from chapterverse.errors import IndexCorrupt, IndexMissing
-from chapterverse.ext.leases.presence import seconds_until_gone
+from chapterverse.ext.leases import seconds_until_gone
 from chapterverse.ext.qdrant.address import QdrantAddress
 from chapterverse.ext.qdrant.collections import collect_garbage, count_points, undo
 from chapterverse.ext.qdrant.lease import LeaseTimes, QdrantLease

@@ -2,7 +2,7 @@
 
 The lease only tells the loser of a race early, before it pays for embedding. The conditional write of the head is what
 protects the index. Another publisher may take a lease over when it has expired, or as soon as its holder, if it ran on
-this machine, has ended (see `presence`).
+this machine, has ended (see `leases`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 
 from chapterverse.errors import ChapterVerseError, IndexLocked
-from chapterverse.ext.leases.presence import Presence, seconds_until_gone
+from chapterverse.ext.leases import Presence, seconds_until_gone
 from chapterverse.ext.s3.bucket import Bucket, S3Object
 from chapterverse.ext.s3.responses import S3Rejection
 from chapterverse.model import Scope
