@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from chapterverse.errors import ChapterVerseError, IndexMissing
-from chapterverse.ext.transfer.export_file import export
+from chapterverse.ext.transfer.maintenance import export
 from chapterverse.indexing.sync import index
 from chapterverse.indexing.target import Target
 from chapterverse.settings import Settings

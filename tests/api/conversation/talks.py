@@ -5,7 +5,7 @@ from __future__ import annotations
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.conversation.transcript import Conversation, Signer
-from chapterverse_api.ext.conversations.recall import continue_thread
+from chapterverse_api.ext.conversations.threads import continue_thread
 from chapterverse_api.records import StoredThread
 
 SIGNER = Signer()

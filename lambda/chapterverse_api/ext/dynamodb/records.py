@@ -72,6 +72,7 @@ class DynamoRecords:
         self, service: AwsService, table: str, days: int, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
         self._table = DynamoTable(service, table, _ERRORS)
+        self._nothing = self._table.item({})
         self._days = days
         self._clock = clock
 
@@ -90,8 +91,8 @@ class DynamoRecords:
     def append(self, thread_id: str, turn: StoredTurn) -> None:
         now = self._clock()
         for _ in range(_MAX_APPEND_TRIES):
-            latest = next(self._query(_thread(thread_id), "turn#", newest=True, limit=1), None)
-            number = latest.number("number") + 1 if latest else 1
+            latest = next(self._query(_thread(thread_id), "turn#", newest=True, limit=1), self._nothing)
+            number = latest.number("number") + 1
             if self._put_turn(thread_id, turn, number, now):
                 if number > MAX_STORED_TURNS:
                     self._remove([(_thread(thread_id), _turn_key(number - MAX_STORED_TURNS))])
@@ -101,13 +102,12 @@ class DynamoRecords:
     def _put_turn(self, thread_id: str, turn: StoredTurn, number: int, now: datetime) -> bool:
         """Write a turn at a number; return False if the number is taken. A stored turn stays as it is."""
         head = self._head(now, now)
+        # `turn_index` counts all messages that were ever stored of the thread, from 0.
         messages = [
-            {
-                "M": attributes(
-                    {"role": record.role, "turn_index": record.turn_index, "text": replace_unstorable(record.text)}
-                )
-            }
-            for record in StoredTurn(turn.turn_id, turn.question, turn.answer, turn.status, number=number).records
+            {"M": attributes({"role": role, "turn_index": index, "text": replace_unstorable(text)})}
+            for index, (role, text) in enumerate(
+                (("user", turn.question), ("assistant", turn.answer)), 2 * (number - 1)
+            )
         ]
         item = {
             **_key(_thread(thread_id), _turn_key(number)),
@@ -128,13 +128,13 @@ class DynamoRecords:
 
     def thread(self, thread_id: str, turns: int = DEFAULT_TURNS) -> StoredThread:
         items = [item for item in self._query(_thread(thread_id), newest=True, limit=turns + 1) if self._is_fresh(item)]
-        summary = next((item for item in items if item.text("type") == "summary"), None)
+        summary = next((item for item in items if item.text("type") == "summary"), self._nothing)
         latest = [item for item in items if item.text("type") == "turn"][:turns]
         return StoredThread(
             tuple(self._turn(item) for item in reversed(latest)),
-            summary.text("text") if summary else "",
-            summary.number("through") if summary else 0,
-            summary.number("summary_index") if summary else 0,
+            summary.text("text"),
+            summary.number("through"),
+            summary.number("summary_index"),
         )
 
     def summarize(self, thread_id: str, summary: str, through: int, *, read: StoredThread) -> bool:
@@ -192,15 +192,14 @@ class DynamoRecords:
     def rate(self, rating: StoredRating) -> None:
         now = self._clock()
         places = self._query(_turn_place(rating.turn_id))
-        place = next((item for item in places if self._is_fresh(item)), None)
+        place = next((item for item in places if self._is_fresh(item)), self._nothing)
         since = datetime.fromisoformat(place.text("created_at")) if place else now
         item = {
             **_key(_FEEDBACK, rating.turn_id),
             **self._head(since, now),
-            **attributes({"type": "feedback", "conversation_id": place.text("conversation_id") if place else ""}),
-            **attributes(
-                {"rating": rating.rating, "reason": rating.reason, "comment": replace_unstorable(rating.comment)}
-            ),
+            **attributes({"type": "feedback", "conversation_id": place.text("conversation_id")}),
+            **attributes({"rating": rating.rating, "reason": rating.reason}),
+            **attributes({"comment": replace_unstorable(rating.comment)}),
         }
         self._table.send("PutItem", Item=item)
 
@@ -212,8 +211,7 @@ class DynamoRecords:
 
     def _rating(self, item: Item) -> StoredRating:
         turn_id = item.text("sk")
-        place = next(self._query(_turn_place(turn_id)), None)
-        turn: Item | None = None
+        place, turn = next(self._query(_turn_place(turn_id)), None), self._nothing
         if place:
             key = _key(place.text("sk"), _turn_key(place.number("number")))
             reply = self._table.send("GetItem", Key=key, ConsistentRead=True)
@@ -224,7 +222,7 @@ class DynamoRecords:
             item.text("reason"),
             item.text("comment"),
             item.text("timestamp"),
-            self._turn(turn) if turn and self._is_fresh(turn) else None,
+            self._turn(turn) if self._is_fresh(turn) else None,
         )
 
     def _turn(self, item: Item) -> StoredTurn:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +48,7 @@ class TableErrors:
         return self.kind(self.unreadable)
 
 
-class Item(Mapping[str, Mapping[str, Any]]):
+class Item(dict[str, Mapping[str, Any]]):
     """An item of a reply, in DynamoDB's form.
 
     Raises:
@@ -58,17 +58,8 @@ class Item(Mapping[str, Mapping[str, Any]]):
     def __init__(self, fields: object, errors: TableErrors) -> None:
         if not isinstance(fields, dict) or not all(isinstance(value, dict) for value in fields.values()):
             raise errors.malformed
-        self._fields: Mapping[str, Mapping[str, Any]] = fields
+        super().__init__(fields)
         self._errors = errors
-
-    def __getitem__(self, name: str) -> Mapping[str, Any]:
-        return self._fields[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._fields)
-
-    def __len__(self) -> int:
-        return len(self._fields)
 
     def text(self, name: str) -> str:
         """Return a text; "" if there is none of that name."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import math
 import os
 import stat
 import sys
@@ -23,7 +24,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from chapterverse.errors import ChapterVerseError, ConfigurationError
+from chapterverse.errors import ChapterVerseError, ConfigurationError, IndexLocked
+from chapterverse.model import Scope
 
 _SUFFIX = ".lease"
 #: Only Linux has an id for each boot. Elsewhere the system empties temporary space when it starts.
@@ -87,6 +89,20 @@ def seconds_until_gone(token: str) -> float | None:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return max(0.0, float(file.read(_TIME_CHARS)) - _now())
     return None
+
+
+def locked_error(scope: Scope, place: object, seconds: float, *, killed: bool = False) -> IndexLocked:
+    """Return the error of a lease that lasts for so many seconds.
+
+    Args:
+        killed: whether its holder has ended, and only its last request has to arrive.
+    """
+    return IndexLocked(
+        f"Another process is publishing {scope} to {place}: wait for it, then run again; "
+        f"if it was killed, in {math.ceil(seconds)} seconds.",
+        seconds=seconds,
+        killed=killed,
+    )
 
 
 def shared_folder() -> Path:

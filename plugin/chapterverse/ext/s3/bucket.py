@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexFault, IndexUnavailable, ProviderError
-from chapterverse.ext.aws.client import Client
+from chapterverse.ext.aws import Client
 from chapterverse.ext.aws.environment import custom_endpoint, region_for, suffix
 from chapterverse.ext.aws.signing import ApiCall, percent_encode
 from chapterverse.ext.net.address import Address

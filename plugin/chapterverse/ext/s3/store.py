@@ -56,11 +56,7 @@ class S3Store:
 
     @classmethod
     def from_settings(cls, _: Settings, place: str) -> S3Store:
-        """Return the store at `s3://BUCKET/PREFIX`. Nothing is read or sent yet.
-
-        Raises:
-            ConfigurationError: the address names no bucket.
-        """
+        """Return the store at `s3://BUCKET/PREFIX`. Nothing is read or sent yet. Raises as `Bucket.open` does."""
         return cls(Bucket.open(f"s3:{place}"))
 
     @property
