@@ -85,7 +85,11 @@ class _UnavailableRecords:
 
 
 class Threads:
-    """Conversations in one database. After a failure it is not used for a while. Implements `KeptConversations`."""
+    """Conversations in one database. After a failure it is not used for a while. Implements `KeptConversations`.
+
+    Raises, from each method that does not log it:
+        RecordsFault: the database can't be reached or used.
+    """
 
     def __init__(self, records: Records, settings: Settings, pause: float = _PAUSE_SECONDS) -> None:
         self._records = records
@@ -164,33 +168,21 @@ class Threads:
             self._note_failure(error, thread_id)
 
     def matched_entries(self) -> frozenset[str]:
-        """Return the ids of the FAQ entries that answered in the last 30 days.
-
-        Raises:
-            RecordsFault: the database can't be reached or used.
-        """
+        """Return the ids of the FAQ entries that answered in the last 30 days."""
         return self._records.matched_entries()
 
     def rate(self, rating: Feedback) -> None:
         self._records.rate(StoredRating(rating.turn_id, rating.rating, rating.reason or "", rating.comment or ""))
 
     def ratings(self, limit: int) -> list[StoredRating]:
-        """Return readers' ratings of answers, newest first.
-
-        Raises:
-            RecordsFault: the database can't be reached or used.
-        """
+        """Return readers' ratings of answers, newest first."""
         return self._records.ratings(limit)
 
     def forget(self, thread_id: str) -> bool:
         return self._records.forget(thread_id)
 
     def expire(self, days: int) -> int:
-        """Remove everything that is older, in all threads; return how many turns, summaries and ratings that were.
-
-        Raises:
-            RecordsFault: the database can't be reached or used.
-        """
+        """Remove everything that is older, in all threads; return how many turns, summaries and ratings that were."""
         return self._records.expire(days)
 
     @property

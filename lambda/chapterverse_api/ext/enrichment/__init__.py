@@ -6,11 +6,12 @@ Implements `chapterverse.ext.enrichment.setting.Enricher` on a generator and on 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 from chapterverse.errors import ConfigurationError
+from chapterverse.ext.enrichment.setting import Weigh
 from chapterverse.settings import Settings
 from chapterverse_api.answer.resources import Resources
 from chapterverse_api.deadline import Deadline
@@ -27,8 +28,16 @@ _QUESTION_MARKS = re.compile(r"(?<![\s?？؟¿;])[\s?？؟¿;]++\Z|\A[\s¿]+")
 
 
 def open_enricher(settings: Settings) -> ServiceEnricher:
-    """Return the settings' generator as the enricher of a build. Opens no index. Raises as `Resources.open` does."""
-    return ServiceEnricher.from_resources(Resources.open(settings))
+    """Return the settings' generator as the enricher of a build. Opens no index. Raises as `Resources.open` does.
+
+    Raises:
+        ConfigurationError: the generator has no language model.
+    """
+    resources = Resources.open(settings)
+    generator = resources.models.generator
+    if not isinstance(generator, Writer):
+        raise ConfigurationError(f"{generator.name} writes no data, so it can't enrich pages.")
+    return ServiceEnricher(generator, Prices.from_settings(resources.settings).generator)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +47,6 @@ class ServiceEnricher:
     writer: Writer
     price: Price
 
-    @classmethod
-    def from_resources(cls, resources: Resources) -> Self:
-        """Return the enricher that calls the generator of these resources.
-
-        Raises:
-            ConfigurationError: the generator has no language model.
-        """
-        generator = resources.models.generator
-        if not isinstance(generator, Writer):
-            raise ConfigurationError(f"{generator.name} writes no data, so it can't enrich pages.")
-        return cls(generator, Prices.from_settings(resources.settings).generator)
-
     def write(self, instructions: str, text: str, schema: Mapping[str, Any], tokens: int) -> str:
         form = ResponseSchema("page_enrichment", dict(schema))
         request = ModelRequest(instructions, (ChatMessage("user", text),), tokens, Deadline(_REQUEST_SECONDS))
@@ -58,14 +55,7 @@ class ServiceEnricher:
     def cost(self, input_tokens: int, output_tokens: int) -> float:
         return self.price.cost(Use(input_tokens, output_tokens)) / 1_000_000
 
-    def carries(
-        self,
-        question: str,
-        path: Sequence[str],
-        text: str,
-        language: str,
-        weigh: Callable[[str], Mapping[int, float]],
-    ) -> bool:
+    def carries(self, question: str, path: Sequence[str], text: str, language: str, weigh: Weigh) -> bool:
         """Judge the words of a question as those of an answer that cites the section are judged."""
         passage = Passage("1", tuple(path), text, text)
         sentence = AnalyzedSentence(_QUESTION_MARKS.sub("", question), "prose", language, weigh(question))

@@ -76,29 +76,23 @@ class AwsFault(ChapterVerseError):
 
 
 class AwsService:
-    """A client of one service in one region. It connects at the first call. Safe to share between threads."""
+    """A client of one service in one region. It connects at the first call. Safe to share between threads.
 
-    def __init__(self, service: str, client: Client, seconds: float) -> None:
+    Args:
+        service: "dynamodb", "secretsmanager" or "ssm".
+        region: the region; empty for that of AWS_REGION or AWS_DEFAULT_REGION.
+        seconds: the time for one call with its tries.
+
+    Raises:
+        ConfigurationError: no region is named, or the address of the service is malformed.
+    """
+
+    def __init__(self, service: str, *, region: str = "", seconds: float = 5.0) -> None:
         self._service = service
-        self._client = client
         self._seconds = seconds
-
-    @classmethod
-    def open(cls, service: str, *, region: str = "", seconds: float = 5.0) -> AwsService:
-        """Return the client that the environment describes. Nothing is sent yet.
-
-        Args:
-            service: "dynamodb", "secretsmanager" or "ssm".
-            region: the region; empty for that of AWS_REGION or AWS_DEFAULT_REGION.
-            seconds: the time for one call with its tries.
-
-        Raises:
-            ConfigurationError: no region is named, or the address of the service is malformed.
-        """
         place = region_for(service, region)
         # A connection that was closed while the process was frozen must leave time for another one.
-        client = Client(service, place, endpoint(service, place), _code, stall=seconds / 2)
-        return cls(service, client, seconds)
+        self._client = Client(service, place, endpoint(service, place), _code, stall=seconds / 2)
 
     def call(self, target: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Send one operation, such as "DynamoDB_20120810.UpdateItem", and return its reply.

@@ -54,7 +54,7 @@ class _SecretLocation:
 
     def read(self) -> str | AwsFault:
         """Return the text, "" if there is none, or the error of the service."""
-        service = AwsService.open(self.service, region=self.region, seconds=_CALL_SECONDS)
+        service = AwsService(self.service, region=self.region, seconds=_CALL_SECONDS)
         try:
             if self.service == "ssm":
                 reply = service.call("AmazonSSM.GetParameter", {"Name": self.name, "WithDecryption": True})

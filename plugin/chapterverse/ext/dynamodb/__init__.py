@@ -15,7 +15,6 @@ CALL_SECONDS = 2.0
 #: The code of a condition that does not hold, in a transaction; that of a single write ends in "Exception".
 CONDITION_FAILED = "ConditionalCheckFailed"
 
-_API_VERSION = "DynamoDB_20120810"
 #: An integer in DynamoDB's form.
 _INTEGER = re.compile(r"-?[0-9]{1,38}")
 
@@ -87,7 +86,7 @@ class DynamoTable:
     def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Send an operation on any tables, and return its reply."""
         try:
-            return self._service.call(f"{_API_VERSION}.{operation}", request)
+            return self._call(operation, request)
         except AwsFault as error:
             raise self._explain(error) from error
 
@@ -98,7 +97,7 @@ class DynamoTable:
     def update(self, request: Mapping[str, Any]) -> tuple[bool, Mapping[str, Any]]:
         """Send an `UpdateItem`; return whether its condition held, and the reply."""
         try:
-            return True, self._service.call(f"{_API_VERSION}.UpdateItem", {"TableName": self.name, **request})
+            return True, self._call("UpdateItem", {"TableName": self.name, **request})
         except AwsFault as error:
             if error.code == f"{CONDITION_FAILED}Exception":
                 return False, error.body
@@ -112,7 +111,7 @@ class DynamoTable:
             "TransactionConflict", "None" …
         """
         try:
-            self._service.call(f"{_API_VERSION}.TransactWriteItems", {"TransactItems": actions})
+            self._call("TransactWriteItems", {"TransactItems": actions})
         except AwsFault as error:
             reasons = error.body.get("CancellationReasons")
             if error.code != "TransactionCanceledException":
@@ -125,6 +124,9 @@ class DynamoTable:
     def item(self, fields: object) -> Item:
         """Return an item of a reply."""
         return Item(fields, self.errors)
+
+    def _call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        return self._service.call(f"DynamoDB_20120810.{operation}", request)
 
     def _explain(self, error: AwsFault) -> ChapterVerseError:
         sentence = {

@@ -7,7 +7,7 @@ import io
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO, Unpack
+from typing import Annotated, Any, TextIO, Unpack
 
 import typer
 
@@ -16,16 +16,13 @@ from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.cli.parameters import option, print_json, settings_from, switch
 from chapterverse.embedding import open_embedder
 from chapterverse.errors import ConfigurationError, IndexMissing, InputError
+from chapterverse.ext.transfer import maintenance
 from chapterverse.indexing import index_run
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import Store, only_scope, open_store
-
-# Only the commands themselves load the module that checks an export.
-if TYPE_CHECKING:
-    from chapterverse.ext.transfer import maintenance
 
 FileArgument = Annotated[
     Path, typer.Argument(help="File of JSON lines; - is standard output or input.", metavar="FILE", allow_dash=True)
@@ -42,8 +39,6 @@ def export(
 
     `chapterverse import` reads the file into another store. Canonical files of equal indexes are equal byte for byte.
     """
-    from chapterverse.ext.transfer import maintenance
-
     index_store, scope = _open(settings_from(**flags))
     snapshot = index_store.snapshot(scope)
     if as_json and _is_dash(file):
@@ -68,8 +63,6 @@ def import_(
     Nothing is embedded. A canonical file doesn't name its site and embedder: pass --site, and if the file has vectors,
     --embedder.
     """
-    from chapterverse.ext.transfer import maintenance
-
     settings = settings_from(**flags, ledger=ledger, embedder=embedder, base_url=base_url)
     index_run.require_permission(settings)
     name = _display_name(file, "standard input")
@@ -104,8 +97,6 @@ def repair(
 
     The live index doesn't change. After a rebuild the next `index` reads every file again and embeds nothing.
     """
-    from chapterverse.ext.transfer import maintenance
-
     settings = settings_from(**flags, ledger=ledger)
     index_run.require_permission(settings)
     try:
@@ -131,8 +122,6 @@ def unpublish(
 
     A service that has the index open answers from it until you restart the service.
     """
-    from chapterverse.ext.transfer import maintenance
-
     settings = settings_from(**flags, ledger=ledger)
     index_run.require_permission(settings)
     index_store, scope = _open(settings)
