@@ -18,7 +18,8 @@ from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse.text import lexical
 from chapterverse.text.tokens import PROMPT_TOKEN_BYTES, cut_to_words
-from chapterverse_api.answer.event import AnswerGiven
+from chapterverse_api import log
+from chapterverse_api.answer.event import AnswerGiven, RecordsFault
 from chapterverse_api.contract import ChatQuery, ChatResponse, Feedback
 from chapterverse_api.conversation.transcript import Conversation, Signer, truncate
 from chapterverse_api.deadline import Deadline
@@ -31,11 +32,9 @@ from chapterverse_api.draft.requests import (
     ModelRequest,
     estimate_tokens,
 )
-from chapterverse_api.observability import log
-from chapterverse_api.records import (
+from chapterverse_api.ext.conversations.records import (
     CitedSource,
     Records,
-    RecordsFault,
     StoredRating,
     StoredThread,
     StoredTurn,
@@ -266,7 +265,7 @@ def continue_thread(
     Args:
         turn_top_k: the most earlier turns to recall.
     """
-    conversation = Conversation.from_query(query, signer, thread.turns)
+    conversation = Conversation.from_query(query, signer, [(turn.question, turn.answer) for turn in thread.turns])
     recalled = _recall(thread.turns, query.query, conversation.messages, turn_top_k) if query.query else ""
     return replace(conversation, summary=thread.summary, recalled=recalled)
 

@@ -28,7 +28,8 @@ from chapterverse.ext.aws import AwsService
 from chapterverse.ext.dynamodb import CALL_SECONDS, CONDITION_FAILED, DynamoTable, Item, TableErrors, attributes
 from chapterverse.model import replace_unstorable
 from chapterverse.settings import Settings
-from chapterverse_api import records
+from chapterverse_api.answer.event import RecordsFault, parse_days
+from chapterverse_api.ext.conversations import records
 
 #: Tries to write a turn whose number another tab has taken. No more tabs are expected to write at once.
 _MAX_APPEND_TRIES = 20
@@ -39,7 +40,7 @@ _RETRY_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6)
 _FEEDBACK, _FAQ = "feedback", "faq"
 _SUMMARY = "~summary"
 _ERRORS = TableErrors(
-    records.RecordsFault,
+    RecordsFault,
     "There is no DynamoDB table {table} in this account and region: make it, or name another in CHAPTERVERSE_RECORDS.",
     "The DynamoDB table {table} may not be used with these credentials: allow dynamodb:Query, Scan, GetItem, "
     "PutItem, UpdateItem, DeleteItem, BatchWriteItem and ConditionCheckItem on it.",
@@ -69,9 +70,9 @@ class DynamoRecords:
     def from_settings(cls, settings: Settings, table: str) -> DynamoRecords:
         """Return the records in a table of the environment's account and region. Nothing is sent yet."""
         try:
-            return cls(AwsService("dynamodb", seconds=CALL_SECONDS), table, records.parse_days(settings))
+            return cls(AwsService("dynamodb", seconds=CALL_SECONDS), table, parse_days(settings))
         except ConfigurationError as error:
-            raise records.RecordsFault(str(error)) from error
+            raise RecordsFault(str(error)) from error
 
     def append(self, thread_id: str, turn: records.StoredTurn) -> None:
         now = self._clock()
@@ -82,7 +83,7 @@ class DynamoRecords:
                 if number > records.MAX_STORED_TURNS:
                     self._remove([(_thread(thread_id), _turn_key(number - records.MAX_STORED_TURNS))])
                 return
-        raise records.RecordsFault("Too many tabs write to one conversation at once: try again later.")
+        raise RecordsFault("Too many tabs write to one conversation at once: try again later.")
 
     def _put_turn(self, thread_id: str, turn: records.StoredTurn, number: int, now: datetime) -> bool:
         """Write a turn at a number; return False if the number is taken. A stored turn stays as it is."""
@@ -320,7 +321,7 @@ class DynamoRecords:
                     break
                 time.sleep(pause)
             else:
-                raise records.RecordsFault("DynamoDB is too busy to remove what is to be removed: try again later.")
+                raise RecordsFault("DynamoDB is too busy to remove what is to be removed: try again later.")
 
 
 def _thread(thread_id: str) -> str:
