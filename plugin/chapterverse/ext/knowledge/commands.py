@@ -44,7 +44,9 @@ def remember(
     if (text is None) == (remove is None):
         raise typer.BadParameter("Give either a TEXT or --remove FILE.")
     folder = _folder(knowledge)
-    file = remove_memory(folder, remove) if remove else write_memory(folder, text or "", importance, tag or (), entity)
+    file = (
+        _remove_memory(folder, remove) if remove else _write_memory(folder, text or "", importance, tag or (), entity)
+    )
     if as_json:
         print_json({"file": file.as_posix(), "removed": remove is not None})
         return
@@ -100,7 +102,7 @@ def list_unmatched(settings: Settings, snapshot: Snapshot) -> list[str] | None:
     )
 
 
-def write_memory(folder: Path, text: str, importance: int, tags: Sequence[str], entity: str | None) -> Path:
+def _write_memory(folder: Path, text: str, importance: int, tags: Sequence[str], entity: str | None) -> Path:
     """Write a fact below the folder of knowledge and return its file, which is new.
 
     Args:
@@ -136,7 +138,7 @@ def write_memory(folder: Path, text: str, importance: int, tags: Sequence[str], 
             return file
 
 
-def remove_memory(folder: Path, file: Path) -> Path:
+def _remove_memory(folder: Path, file: Path) -> Path:
     """Remove a memory and return its file.
 
     Args:

@@ -135,7 +135,7 @@ class QdrantPublication:
             name = record.layout.collection
         elif name != record.draft:
             self._lease.update_record(record.epoch, draft=name)
-        layout = ensure_collection(self._writer, name, self._embedder)
+        layout = _ensure_collection(self._writer, name, self._embedder)
         if not self._reuses_points():
             self._writer.set_payload(name, {"died": self._epoch}, visible_in(self._key, record.epoch))
         return layout
@@ -190,7 +190,7 @@ def collection_name(place: QdrantAddress, site: str, embedder: EmbedderCard) -> 
     return base if not embedder.size else f"{base}-{hashlib.sha256(embedder.fingerprint.encode()).hexdigest()[:8]}"
 
 
-def ensure_collection(writer: QdrantWriter, name: str, embedder: EmbedderCard) -> CollectionLayout:
+def _ensure_collection(writer: QdrantWriter, name: str, embedder: EmbedderCard) -> CollectionLayout:
     """Create a collection of points and its indexes, as far as they are missing; return its layout."""
     info = writer.ensure(name, _points_config(writer.place, embedder), _POINT_INDEXES)
     with translating_errors(f"The collection {name} is no index: give the index one of its own, by ?collection=NAME."):

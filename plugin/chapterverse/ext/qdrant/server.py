@@ -90,7 +90,7 @@ class QdrantServer:
     def query_batch(self, collection: str, bodies: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
         result = self._of_kind(self._post(collection, "/points/query/batch", {"searches": list(bodies)}), list)
         if len(result) != len(bodies):
-            raise qdrant_error(self.place, 200)
+            raise _qdrant_error(self.place, 200)
         return [self._with_scores(one) for one in result]
 
     def retrieve(self, collection: str, ids: Sequence[str], vectors: bool | list[str]) -> list[dict[str, Any]]:
@@ -131,7 +131,7 @@ class QdrantServer:
 
     def _of_kind(self, result: Any, kind: Any) -> Any:
         if not isinstance(result, kind):
-            raise qdrant_error(self.place, 200)
+            raise _qdrant_error(self.place, 200)
         return result
 
     def _post(self, collection: str, path: str, body: Mapping[str, Any]) -> Any:
@@ -188,10 +188,10 @@ class QdrantServer:
         return IndexUnavailable(f"The index can't be read: {error}")
 
     def _failure(self, status: int, collection: str, _: float | None) -> Exception:
-        return qdrant_error(self.place, status, collection)
+        return _qdrant_error(self.place, status, collection)
 
 
-def qdrant_error(place: QdrantAddress, status: int, collection: str = "") -> Exception:
+def _qdrant_error(place: QdrantAddress, status: int, collection: str = "") -> Exception:
     """Return the error for a reply that doesn't fit its request. It never quotes the server's words."""
     if status in {401, 403}:
         return ConfigurationError(f"{place.host} refused the key: set QDRANT_API_KEY to one that it accepts.")
@@ -306,6 +306,6 @@ class QdrantWriter(QdrantServer):
     def _failure(self, status: int, collection: str, pause: float | None) -> Exception:
         if status == 429 and pause is not None:
             return IndexUnavailable(f"{self.place.host} allows no more requests for now: try again later.")
-        error = qdrant_error(self.place, status, collection)
+        error = _qdrant_error(self.place, status, collection)
         # What answered in the server's place, such as a gateway, may be gone at the next try.
         return IndexUnavailable(str(error)) if status == 200 else error
