@@ -107,6 +107,17 @@ def test_an_entry_without_a_page_has_no_link(tmp_path: Path) -> None:
     assert answer.response.endswith("The harbour office.")
 
 
+def test_an_entry_whose_markup_goes_answers_all_the_same(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {"faq/a.md": "# Who ships ordered zeppelins?\n\nYes! <b>Hello</b>. Thanks. Good luck. You are welcome."},
+    )
+    index(tmp_path)
+    answer = ask(tmp_path, "Who ships ordered zeppelins?")
+    assert answer.status == "answered"
+    assert answer.response.endswith("Yes! Hello. Thanks. Good luck. You are welcome.")
+
+
 @pytest.mark.parametrize("question", ["Are zeppelins painted before they are sold?", "How do I clear the cache?"])
 def test_another_question_gets_no_entry(site: Path, question: str) -> None:
     assert OURS not in ask(site, question).response

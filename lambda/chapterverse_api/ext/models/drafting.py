@@ -111,8 +111,9 @@ def _replace_draft(error: ProviderError, segments: Segments, turn: Turn) -> Draf
 def _finish(segments: Segments, turn: Turn, draft: ShownDraft) -> DraftSteps:
     """Say what the shown segments leave open, and return the draft with them and what the check says of them."""
     reader = segments.draft_reader
-    # A draft that ends early may still have been about to cite.
-    not_in_docs = reader.refused or not (draft.failure in (_STOPPED, _STOPPED_BY_FILTER) or segments.verified.cited)
+    # A draft that ends early may still have been about to cite, and what the authors wrote for a question answers it.
+    may_answer = draft.failure in (_STOPPED, _STOPPED_BY_FILTER) or turn.sources.found.winner or segments.verified.cited
+    not_in_docs = reader.refused or not may_answer
     if segments.shown_spans and (not_in_docs or reader.is_cut):
         language = turn.sources.language
         refusal = phrases.refusal(language, limited=bool(turn.query.filters))
