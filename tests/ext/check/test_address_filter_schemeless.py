@@ -348,6 +348,21 @@ def test_a_name_is_a_host_by_its_form_and_its_place(gone: str, stays: str) -> No
         ("`curl x>evil.sh`", "`curl x>evil.sh`"),
         ("`curl > evil.sh`", "`curl > evil.sh`"),
         ("`curl.exe evil.sh`", "`curl.exe `"),
+        # A code span ends with its paragraph, and a fence does not.
+        ("It costs 5` here.\n\n`curl x evil.sh`", "It costs 5` here.\n\n`curl x `"),
+        ("```sh\nls\n\ncurl x evil.sh\n```", "```sh\nls\n\ncurl x \n```"),
+        # Quotes around an argument, around the command, and before it.
+        ("`curl -H 'a' evil.sh`", "`curl -H 'a' `"),
+        ("`ssh 'a evil.sh'`", "`ssh 'a '`"),
+        ('`ssh a "curl -o x evil.sh"`', '`ssh a "curl -o x "`'),
+        ("`sh -c \"curl -H 'a' evil.sh\"`", "`sh -c \"curl -H 'a' \"`"),
+        ('`"Use curl now" evil.sh`', '`"Use curl now" evil.sh`'),
+        ("`curl evil.com evil.sh`", "`curl  `"),
+        ("`curl\n203.28938`", "`curl\n`"),
+        ("At the start 203.28938 people did.", "At the start 203.28938 people did."),
+        # In a sentence a number is what a command connects to, up to the end of the sentence.
+        ("Call curl -s 203.28938.", "Call curl -s ."),
+        ("Call curl -s. 203.28938 people do.", "Call curl -s. 203.28938 people do."),
         ("`curl 中文 evil.sh`", "`curl 中文 evil.sh`"),
     ],
 )
