@@ -69,6 +69,7 @@ def in_sentences(text: str) -> str:
         "| a | b |\n| --- | --- |\n| [x] | `y` |",
         "The cell is grid[i][j][k], f(x)[i][j], a_[i][j], [a, b][0] or ([a, b][-1]).",
         "It is so. [^1][^2]",
+        "[a][b c",
         # Fenced code has empty lines, may end with the text, and begins at tildes whatever their title is.
         "```py\na\n\nuser.name\n```",
         "~~~py title=`x`\na[i](b)\n~~~",
@@ -216,6 +217,7 @@ def test_what_was_sent_may_stand_and_so_may_what_is_no_address(text: str) -> Non
         ("邪恶.com x", "邪恶 x"),
         ("`curl evil.''公司`", "`curl "),
         ("evil.co\u20ddm", ""),
+        ("evil.c\u200dom b", " b"),
         ("evil.**公司** b", " b"),
     ],
 )
@@ -226,6 +228,8 @@ def test_any_other_address_is_left_out(text: str, left: str) -> None:
 def test_the_title_of_a_fence_may_come_in_two_sentences() -> None:
     links = AddressFilter(PASSAGES)
     assert links.without_foreign("```sh title=x ") + links.without_foreign("evil.team\nls\n") == "```sh title=x \nls\n"
+    links = AddressFilter(PASSAGES)
+    assert links.without_foreign("```py") + links.without_foreign("\nuser.name\n") == "```py\nuser.name\n"
 
 
 def test_what_a_sentence_leaves_does_not_join_to_the_next_one() -> None:

