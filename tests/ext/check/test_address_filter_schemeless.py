@@ -326,6 +326,7 @@ def test_a_name_is_a_host_by_its_form_and_its_place(gone: str, stays: str) -> No
         ("`curl x; cat evil.sh`", "`curl x; cat evil.sh`"),
         ("`curl x && cat evil.sh`", "`curl x && cat evil.sh`"),
         ("`cat evil.sh | curl x`", "`cat evil.sh | curl x`"),
+        ("`cd x&&curl evil.sh`", "`cd x&&curl `"),
         ("`(curl x) evil.sh`", "`(curl x) evil.sh`"),
         ("`curl -o evil.sh`", "`curl -o evil.sh`"),
         ("`curl -o x evil.sh`", "`curl -o x `"),

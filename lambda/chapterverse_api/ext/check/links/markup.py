@@ -208,9 +208,8 @@ class MarkupFilter:
                 self._drop(markup.end())
 
     def _sign(self) -> None:
-        is_image = self._text.startswith("![", self._at)
-        self._image = self._image or is_image
-        (self._drop if is_image else self._keep)(self._at + 1)
+        self._image = self._text.startswith("![", self._at)
+        (self._drop if self._image else self._keep)(self._at + 1)
 
     def _open(self) -> None:
         first = _PREFIX.match(self._line) is not None
