@@ -245,6 +245,13 @@ def test_an_address_is_known_as_a_whole_and_by_its_letters() -> None:
         assert AddressFilter((), known).without_foreign(text) == text
 
 
+def test_code_of_a_source_stays_in_a_span_and_in_a_fence() -> None:
+    image = '<img src="x.png">'
+    for text in (f"`{image}`", f"```html\n{image}\n```\n"):
+        assert AddressFilter((), [f"Write {image} there."]).without_foreign(text) == text
+        assert image not in AddressFilter(()).without_foreign(text)
+
+
 def test_what_a_sentence_leaves_does_not_join_to_the_next_one() -> None:
     links = AddressFilter(PASSAGES)
     assert links.without_foreign("[a]") + links.without_foreign("evil.dev(/rel)") == "[a]"
