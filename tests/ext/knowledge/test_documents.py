@@ -243,6 +243,14 @@ def test_one_question_twice_in_a_file_is_one_warning_too(tmp_path: Path) -> None
     )
 
 
+def test_one_question_twice_to_the_letter_is_a_warning(tmp_path: Path) -> None:
+    write(tmp_path, {"faq/a.md": "# Who ships it?\n\nWe.\n\n# Who ships it?\n\nThey."})
+    report, _ = index(tmp_path)
+    assert report.warnings == (
+        "knowledge/faq/a.md answers the question “Who ships it?” more than once: keep one answer.",
+    )
+
+
 def test_an_imported_document_stays(tmp_path: Path) -> None:
     write(tmp_path, FILES)
     index(tmp_path)

@@ -131,7 +131,7 @@ def is_numeric_address(number: str, path: str, *, user: bool, argument: bool) ->
         if _is_network(number + path):
             return False
         path = ""
-    if ":" not in number and number.rstrip(".").count(".") < 3:
+    if ":" not in number and number.count(".") < 3:
         return int(address) >> 24 > 0 and _is_short(number, int(address), path, user=user, argument=argument)
     if user or (path and (address.version == 4 or "]" in number)):
         return True
