@@ -30,8 +30,7 @@ from chapterverse_api.draft.requests import (
     ToolSpec,
 )
 from chapterverse_api.ext.models.prompts import MAX_ANSWER_TOKENS, conversation, instructions, new_nonce
-from chapterverse_api.ext.models.tool_calls import CallReader
-from chapterverse_api.ext.models.wire import ModelText, read_all, to_spans
+from chapterverse_api.ext.models.wire import CallReader, ModelText, read_all, to_spans
 
 #: Seconds to reach the service, and between two pieces: the turn's own end comes first.
 _TIMEOUT_SECONDS = (1.5, TOTAL_SECONDS)

@@ -14,8 +14,7 @@ from chapterverse_api.contract import Delta
 from chapterverse_api.draft.draft import ShownDraft, Span, make_delta
 from chapterverse_api.draft.requests import GenerationRequest, ToolCall
 from chapterverse_api.ext.check.links.known_text import SiteText
-from chapterverse_api.ext.models.second_votes import SecondVotes
-from chapterverse_api.ext.models.segments import Segments
+from chapterverse_api.ext.models.segments import SecondVotes, Segments
 from chapterverse_api.ext.models.tool_rounds import TurnRounds
 from chapterverse_api.ext.models.wire import silence_error
 

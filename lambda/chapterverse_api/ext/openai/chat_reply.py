@@ -17,8 +17,7 @@ from chapterverse.ext.net.model_errors import END_MARK, ServiceErrors
 from chapterverse.ext.net.model_replies import Fault, find_error, read_ending
 from chapterverse.ext.net.stream import DOCUMENT
 from chapterverse_api.draft.requests import Usage
-from chapterverse_api.ext.models.tool_calls import CallReader
-from chapterverse_api.ext.models.wire import ModelText
+from chapterverse_api.ext.models.wire import CallReader, ModelText
 
 #: Seconds for what a stream sends behind a reason to end: the counts of tokens, its end mark, or more text.
 _END_SECONDS = 2.0

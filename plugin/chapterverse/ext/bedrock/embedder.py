@@ -13,8 +13,7 @@ from typing import Any
 from chapterverse.embedding import Vector
 from chapterverse.errors import TextTooLong
 from chapterverse.ext.bedrock.runtime import QUESTION_RETRY, Runtime, profile
-from chapterverse.ext.embedders.batches import embed_in_batches
-from chapterverse.ext.embedders.models import EmbeddingModel, ModelChoice
+from chapterverse.ext.embedders.models import EmbeddingModel, ModelChoice, embed_in_batches
 from chapterverse.ext.net.retry import RetryPolicy
 from chapterverse.model import EmbedderCard
 from chapterverse.settings import Settings

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from chapterverse.embedding import Vector
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.ext.cohere.service import CohereErrors, access
-from chapterverse.ext.embedders.batches import embed_in_batches
-from chapterverse.ext.embedders.models import EmbeddingModel, ModelChoice
+from chapterverse.ext.embedders.models import EmbeddingModel, ModelChoice, embed_in_batches
 from chapterverse.ext.net import JsonClient, bearer
 from chapterverse.ext.net.model_errors import no_reply_error
 from chapterverse.ext.net.retry import RateLimiter, RetryPolicy

@@ -18,8 +18,7 @@ from typing import Any
 
 from chapterverse.embedding import Vector
 from chapterverse.errors import ConfigurationError, TextRejected
-from chapterverse.ext.embedders.batches import check_vectors, embed_in_batches
-from chapterverse.ext.embedders.models import EmbeddingModel, Spelling
+from chapterverse.ext.embedders.models import EmbeddingModel, Spelling, check_vectors, embed_in_batches
 from chapterverse.ext.net import JsonClient, Reply
 from chapterverse.ext.net.model_errors import no_reply_error
 from chapterverse.ext.net.retry import RetryPolicy
