@@ -40,11 +40,7 @@ class GuardrailChecker:
 
     @classmethod
     def from_settings(cls, _: Settings, name: str) -> GuardrailChecker:
-        """Return the checker for `guardrail/ID[:VERSION]`; nothing is sent yet.
-
-        Raises:
-            ConfigurationError: no guardrail is named, boto3 is not installed, or there is no usable AWS configuration.
-        """
+        """Return the checker for `guardrail/ID[:VERSION]`; nothing is sent yet."""
         match = _NAME.fullmatch(name)
         if match is None:
             raise ConfigurationError(

@@ -49,11 +49,7 @@ class BedrockGenerator:
 
     @classmethod
     def from_settings(cls, _: Settings, model: str) -> BedrockGenerator:
-        """Return the generator for a model or an inference profile; nothing is sent yet.
-
-        Raises:
-            ConfigurationError: no model is named, boto3 is not installed, or there is no usable AWS configuration.
-        """
+        """Return the generator for a model or an inference profile; nothing is sent yet."""
         return cls(model, Runtime.open("generator"))
 
     @property

@@ -38,12 +38,7 @@ class BedrockReranker:
 
     @classmethod
     def from_settings(cls, _: Settings, model: str) -> BedrockReranker:
-        """Return the reranker for a model or an inference profile; nothing is sent yet.
-
-        Raises:
-            ConfigurationError: the model is not one of Cohere's, boto3 is not installed, or there is no usable AWS
-                configuration.
-        """
+        """Return the reranker for a model or an inference profile; nothing is sent yet."""
         name = profile(model)[1]
         if not name.startswith("cohere."):
             raise ConfigurationError(

@@ -48,13 +48,9 @@ def read_all(texts: ModelText) -> str:
         ProviderError: it is empty, or longer than any answer; or for the reasons of `texts`.
     """
     text, cut = "", False
-    while True:
-        try:
-            piece = next(texts)
-            text += piece if isinstance(piece, str) else ""
-        except StopIteration as end:
-            cut = end.value
-            break
+    for span in to_spans(texts):
+        if isinstance(span, Span):
+            text, cut = text + span.text, span.cut
         if len(text) > MAX_ANSWER_CHARS:
             raise length_error()
     text = ReasoningFilter().read(strip_controls(join_surrogates(text)), last=True)

@@ -145,9 +145,6 @@ class OpenAIGenerator:
 
         Args:
             part: the model's purpose, for error messages.
-
-        Raises:
-            ConfigurationError: no model is named, or the key is missing or malformed, or the address is.
         """
         service = OpenAIService.from_settings(settings)
         service.require_key(part)
@@ -205,10 +202,6 @@ class OpenAIGenerator:
         with self._asking(request.deadline) as deadline:
             return (yield from self._ask(replace(request, deadline=deadline), schema))
 
-    def _note_answer(self) -> None:
-        if self._loader:
-            self._loader.note_answer()
-
     def _ask(self, request: ModelRequest, schema: ResponseSchema | None) -> ModelText:
         dialect = self._dialect
         while True:
@@ -230,7 +223,8 @@ class OpenAIGenerator:
                     known = self._dialect
                     # It may take another schema.
                     self._dialect = replace(dialect, schema=True)
-                    self._note_answer()
+                    if self._loader:
+                        self._loader.note_answer()
                     try:
                         return (yield from read_texts(reply, request.usage or Usage(), _ERRORS))
                     except RequestRejected as rejection:

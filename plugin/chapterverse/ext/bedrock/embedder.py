@@ -48,11 +48,7 @@ class BedrockEmbedder:
 
     @classmethod
     def from_settings(cls, _: Settings, model: str) -> BedrockEmbedder:
-        """Return the embedder for a model or an inference profile; nothing is sent yet.
-
-        Raises:
-            ConfigurationError: boto3 is not installed, the model is unknown, or there is no usable AWS configuration.
-        """
+        """Return the embedder for a model or an inference profile; nothing is sent yet."""
         geography, name = profile(model)
         choice = ModelChoice.of(name, BEDROCK_EMBEDDERS, "Bedrock")
         runtime = Runtime.open("embedder")
@@ -73,13 +69,7 @@ class BedrockEmbedder:
         return self.choice.model.price
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector a text, in slices of 96; see `Embedder`.
-
-        Raises:
-            TextTooLong: one text is over the model's characters, found before anything is sent, or over its tokens.
-            ProviderError: there are no credentials; Bedrock could not be reached, refused, or answered with something
-                that is no vector.
-        """
+        """Return one vector a text, in slices of 96; see `Embedder`. Too many characters are found before sending."""
         self._check_characters(texts)
         send = partial(self._ask, "NONE")
         # What is taken when it may be cut was refused for its length alone.

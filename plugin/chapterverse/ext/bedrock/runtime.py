@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from chapterverse.errors import ConfigurationError, ProviderError, TextRejected
 from chapterverse.ext.net import Closing, asked_pause, is_unbilled
@@ -255,9 +255,6 @@ class Runtime:
         )
 
 
-_ResultKind: TypeAlias = Literal["item", "end", "error", "abandoned"]
-
-
 class _Wait:
     """Yields the results of another thread, until the caller leaves or the time is up.
 
@@ -271,7 +268,8 @@ class _Wait:
         self.is_complete = False
         self._end = time.monotonic() + seconds
         self._over = Event()
-        self._results: SimpleQueue[tuple[_ResultKind, Any]] = SimpleQueue()
+        # Items each in a tuple, then None or an error.
+        self._results: SimpleQueue[tuple[Any] | ProviderError | None] = SimpleQueue()
 
     @property
     def is_over(self) -> bool:
@@ -291,47 +289,38 @@ class _Wait:
         if self._end <= time.monotonic():
             raise _timeout_error()
         Thread(target=self._run, args=(make,), name="bedrock", daemon=True).start()
-        with closing(lambda: self._results.put(("abandoned", None))):
+        left = ProviderError("Nobody waits for Bedrock any more: ask again.", retryable=True)
+        with closing(lambda: self._results.put(left)):
             try:
-                while True:
-                    yield self._next()
-            except _StreamEnded:
-                return
+                while result := self._next():
+                    yield from result
             finally:
                 self._over.set()
                 if self.shut and not self.is_complete:
                     with suppress(Exception):
                         self.shut()
 
-    def _next(self) -> Any:
+    def _next(self) -> tuple[Any] | None:
         try:
-            kind, item = self._results.get(timeout=max(0.0, self._end - time.monotonic()))
+            result = self._results.get(timeout=max(0.0, self._end - time.monotonic()))
         except Empty:
             raise _timeout_error() from None
-        if kind == "abandoned":
-            raise ProviderError("Nobody waits for Bedrock any more: ask again.", retryable=True)
-        if kind == "error":
-            raise item
-        if kind == "end":
-            raise _StreamEnded
-        return item
+        if isinstance(result, ProviderError):
+            raise result
+        return result
 
     def _run(self, make: Callable[[_Wait], Iterator[Any]]) -> None:
         try:
             for item in make(self):
-                self._results.put(("item", item))
+                self._results.put((item,))
                 if self.is_over:
                     break
-            self._results.put(("end", None))
+            self._results.put(None)
         # The queue is the only way by which an error of this thread reaches the caller.
         except ProviderError as error:
-            self._results.put(("error", error))
+            self._results.put(error)
         except Exception:
-            self._results.put(("error", _connection_error()))
-
-
-class _StreamEnded(Exception):
-    """The other thread has no more results."""
+            self._results.put(_connection_error())
 
 
 def _timeout_error() -> ProviderError:

@@ -87,9 +87,6 @@ class OpenAIEmbedder:
             settings: address and key.
             model: as in the module's docstring.
             retry: how a build waits.
-
-        Raises:
-            ConfigurationError: no model is named, it has no vectors of that size, or the key or the address is wrong.
         """
         spelling = Spelling.read(model)
         if not spelling.name or spelling.int8:
@@ -139,8 +136,6 @@ class OpenAIEmbedder:
 
         Raises:
             ConfigurationError: the server drops the end of long texts in silence.
-            TextTooLong: one text is over the model's limit.
-            ProviderError: the service could not be reached, refused, or answered with something that is no vector.
         """
         if not texts:
             return []
