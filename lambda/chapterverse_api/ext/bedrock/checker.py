@@ -36,7 +36,6 @@ class GuardrailChecker:
     guardrail: str
     version: str
     runtime: Runtime = field(repr=False)
-    client: Any = field(repr=False)
 
     @classmethod
     def from_settings(cls, _: Settings, name: str) -> GuardrailChecker:
@@ -46,8 +45,7 @@ class GuardrailChecker:
             raise ConfigurationError(
                 "The checker bedrock needs a guardrail: use bedrock:guardrail/ID, or bedrock:guardrail/ID:VERSION."
             )
-        runtime = Runtime.open("checker")
-        return cls(match["id"], match["version"] or "DRAFT", runtime, runtime.client(*_TIMEOUT_SECONDS))
+        return cls(match["id"], match["version"] or "DRAFT", Runtime.open("checker", *_TIMEOUT_SECONDS))
 
     @property
     def name(self) -> str:
@@ -68,7 +66,7 @@ class GuardrailChecker:
             ],
         }
         deadline = request.deadline
-        reply = self.runtime.ask(self.client, "apply_guardrail", body, deadline.seconds_left, deadline.closing)
+        reply = self.runtime.ask("apply_guardrail", body, deadline.seconds_left, deadline.closing)
         return _is_grounded(reply)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.ext.bedrock.runtime import QUESTION_RETRY, Runtime, profile
@@ -33,7 +32,6 @@ class BedrockReranker:
 
     model: str
     runtime: Runtime = field(repr=False)
-    client: Any = field(repr=False)
     retry: RetryPolicy = field(default=QUESTION_RETRY, repr=False)
 
     @classmethod
@@ -44,8 +42,7 @@ class BedrockReranker:
             raise ConfigurationError(
                 "The reranker bedrock needs a model of Cohere: use bedrock:MODEL, such as bedrock:cohere.rerank-v3-5:0."
             )
-        runtime = Runtime.open("reranker")
-        return cls(model, runtime, runtime.client(*_TIMEOUT_SECONDS))
+        return cls(model, Runtime.open("reranker", *_TIMEOUT_SECONDS))
 
     @property
     def name(self) -> str:
@@ -57,6 +54,4 @@ class BedrockReranker:
 
     def _ask(self, question: str, texts: Sequence[str]) -> list[float]:
         body = {"api_version": _API_VERSION, "query": question, "documents": list(texts), "top_n": len(texts)}
-        return self.retry.run(
-            lambda: read_scores(self.runtime.invoke(self.client, self.model, body), len(texts), "Bedrock")
-        )
+        return self.retry.run(lambda: read_scores(self.runtime.invoke(self.model, body), len(texts), "Bedrock"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from functools import partial
 
 from chapterverse.errors import AnswerWithheld, ModelLoading, ProviderError
 from chapterverse_api import phrases
@@ -142,8 +143,4 @@ def _new_votes(turn: Turn) -> SecondVotes | None:
     """Return the requests for second votes; None if no checker may be used."""
     if (checker := turn.models.checker) is None:
         return None
-
-    def report(error: ProviderError) -> None:
-        turn.log_failure("checker", error)
-
-    return SecondVotes(checker, turn.query.query or "", turn.deadline, report)
+    return SecondVotes(checker, turn.query.query or "", turn.deadline, partial(turn.log_failure, "checker"))

@@ -43,7 +43,6 @@ class BedrockEmbedder:
     choice: ModelChoice
     geography: str
     runtime: Runtime = field(repr=False)
-    asking: Any = field(repr=False)
     retry: RetryPolicy = field(default_factory=RetryPolicy, repr=False)
 
     @classmethod
@@ -51,12 +50,11 @@ class BedrockEmbedder:
         """Return the embedder for a model or an inference profile; nothing is sent yet."""
         geography, name = profile(model)
         choice = ModelChoice.of(name, BEDROCK_EMBEDDERS, "Bedrock")
-        runtime = Runtime.open("embedder")
-        return cls(choice, geography, runtime, runtime.client(*_QUESTION_SECONDS))
+        return cls(choice, geography, Runtime.open("embedder", *_QUESTION_SECONDS))
 
     @cached_property
-    def _building(self) -> Any:
-        return self.runtime.client(*_BUILD_SECONDS)
+    def _building(self) -> Runtime:
+        return Runtime.open("embedder", *_BUILD_SECONDS)
 
     @property
     def card(self) -> EmbedderCard:
@@ -78,7 +76,7 @@ class BedrockEmbedder:
     def embed_query(self, text: str) -> Vector:
         """Return a question's vector within ten seconds; see `Embedder`."""
         self._check_characters([text])
-        return QUESTION_RETRY.run(lambda: self._send(self.asking, self.choice.body([text], "search_query")))[0]
+        return QUESTION_RETRY.run(lambda: self._send(self.runtime, self.choice.body([text], "search_query")))[0]
 
     def _check_characters(self, texts: Sequence[str]) -> None:
         most = self.choice.model.characters
@@ -95,6 +93,6 @@ class BedrockEmbedder:
     def _ask(self, truncate: str, texts: Sequence[str]) -> list[Vector]:
         return self.retry.run(lambda: self._send(self._building, self.choice.body(texts, "search_document", truncate)))
 
-    def _send(self, client: Any, body: dict[str, Any]) -> list[Vector]:
-        reply = self.runtime.invoke(client, f"{self.geography}{self.choice.name}", body)
+    def _send(self, runtime: Runtime, body: dict[str, Any]) -> list[Vector]:
+        reply = runtime.invoke(f"{self.geography}{self.choice.name}", body)
         return self.choice.vectors(reply, len(body["texts"]), "Bedrock")

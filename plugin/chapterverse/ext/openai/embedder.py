@@ -59,21 +59,14 @@ _ERRORS = service_errors(_PROVIDER, "the embedder's name", rejected_statuses=fro
 class OpenAIEmbedder:
     """One model behind one address. Safe to share between threads."""
 
-    def __init__(
-        self,
-        spelling: Spelling,
-        path: str,
-        asking: JsonClient,
-        building: JsonClient,
-        retry: RetryPolicy,
-    ) -> None:
+    def __init__(self, spelling: Spelling, service: OpenAIService, retry: RetryPolicy) -> None:
         self._name = spelling.name
         self._asked_size = spelling.size
         self._entry = _OPENAI_EMBEDDERS.get(spelling.name)
         self._document, self._question = _markers(spelling.name)
-        self._path = path
-        self._asking = asking
-        self._building = building
+        self._path = service.path("/embeddings")
+        self._asking = JsonClient(service.url, service.headers, billed=True)
+        self._building = JsonClient(service.url, service.headers, total_seconds=_BUILD_SECONDS, tries=1)
         self._retry = retry
         self._size = spelling.size or (self._entry.size if self._entry else 0)
         # A model of the table rejects long texts.
@@ -98,10 +91,8 @@ class OpenAIEmbedder:
         if entry and spelling.size > entry.size:
             raise ConfigurationError(f"{spelling.name} makes no vectors of over {entry.size} numbers.")
         service = OpenAIService.from_settings(settings)
-        asking = JsonClient(service.url, service.headers, billed=True)
-        building = JsonClient(service.url, service.headers, total_seconds=_BUILD_SECONDS, tries=1)
         service.require_key("embedder")
-        return cls(spelling, service.path("/embeddings"), asking, building, retry or RetryPolicy())
+        return cls(spelling, service, retry or RetryPolicy())
 
     @property
     def card(self) -> EmbedderCard:
