@@ -116,7 +116,8 @@ class CohereGenerator:
                     self._takes.difference_update(rejected)
                     yield reply
                     return
-            body, rejected = _without(name, body), {*rejected, name}
+            body = _without(name, body)
+            rejected.add(name)
 
     def _question(self, request: GenerationRequest) -> dict[str, Any]:
         instructions, messages = prompts.instructions(request), prompts.conversation(request)

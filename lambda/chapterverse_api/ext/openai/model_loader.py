@@ -63,7 +63,8 @@ def load_models(open_service: Callable[[], Service]) -> Callable[[], None]:
 def open_loaders(resources: Resources) -> list[ModelLoader]:
     """Return what loads the models that write, where they are on servers of one's own."""
     economy = resources.meter.economy if resources.meter else None
-    loaders = (one.open_loader() for one in (resources.models.generator, economy) if hasattr(one, "open_loader"))
+    writers = filter(None, (resources.models.generator, economy))
+    loaders = (writer.open_loader() for writer in writers if hasattr(writer, "open_loader"))
     return [loader for loader in loaders if loader]
 
 
