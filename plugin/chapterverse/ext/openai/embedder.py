@@ -91,8 +91,9 @@ class OpenAIEmbedder:
         if entry and spelling.size > entry.size:
             raise ConfigurationError(f"{spelling.name} makes no vectors of over {entry.size} numbers.")
         service = OpenAIService.from_settings(settings)
+        embedder = cls(spelling, service, retry or RetryPolicy())
         service.require_key("embedder")
-        return cls(spelling, service, retry or RetryPolicy())
+        return embedder
 
     @property
     def card(self) -> EmbedderCard:
