@@ -42,8 +42,8 @@ from chapterverse_api.ext.evaluation.quoting import (
     repeats,
     same,
 )
+from chapterverse_api.rejections import make_query
 from chapterverse_api.search.ranking import section
-from chapterverse_api.validation import make_query
 
 _LETTERS = re.compile(r"[^\W_]+")
 

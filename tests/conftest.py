@@ -63,7 +63,7 @@ SLOW = (
     "evaluation/test_observations", "evaluation/test_command", "readers/test_properties", "test_compare",
     "lambdas/test_malformed", "lambdas/test_function",
     "ext/check/test_injections", "ext/check/test_lies", "api/http/guard/test_hostile", "api/limits/test_races",
-    "api/http/test_connections", "api/test_outages", "ext/check/test_mutations", "lambdas/test_runtime",
+    "ext/server/test_connections", "api/test_outages", "ext/check/test_mutations", "lambdas/test_runtime",
     "ext/check/test_addresses_of",
     "cli/test_serve", "cli/test_mcp", "indexing/test_transfer", "store/test_preallocation",
     "ext/conversations/test_dynamodb",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from chapterverse.extensions import load_part
 from chapterverse.filters import version_of
 from chapterverse.settings import Settings
+from chapterverse_api import log
 from chapterverse_api.answer.event import KeptConversations
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.resources import Resources
@@ -21,8 +22,7 @@ from chapterverse_api.contract import (
     ServiceStatus,
 )
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.observability import log
-from chapterverse_api.observability.query_state import search_progress
+from chapterverse_api.log import search_progress
 from chapterverse_api.retrieval_contract import RetrievalResponse
 from chapterverse_api.search.response import respond_with_chunks
 from chapterverse_api.search.site_search import SearchRequest, order_by_models, retrieve, site_filter

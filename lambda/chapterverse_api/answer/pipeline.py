@@ -1,7 +1,7 @@
 """The pipeline: a question in, a cited and verified answer out.
 
 route     `http`: the request of a client
-guard     `http.guard`, `resources`: what may cost something, and the models that may be used for it
+guard     `http.guard`, `http.admission`, `resources`: what may cost something, and the models that may be used for it
 search    `search`: the sources with enough evidence, or none, and the sections that the reader may mean
 answer    `drafting`: quotes, or a draft of a model by a room; data by another
 check     quotes hold by construction; what a model wrote, `ext.models` and `ext.check` hold to its sources

@@ -15,7 +15,7 @@ from chapterverse.calibration import read_weights
 from chapterverse.errors import BudgetSpent, IndexFault, ProviderError
 from chapterverse.store import Snapshot
 from chapterverse.text.markdown import plain
-from chapterverse_api import rejections
+from chapterverse_api import log, rejections
 from chapterverse_api.answer.event import AnswerGiven
 from chapterverse_api.answer.resources import Models, Resources
 from chapterverse_api.contract import ChatQuery, ChatResponse, Events, Mode, SourceChunk, ToolUse
@@ -24,8 +24,7 @@ from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import ShownDraft
 from chapterverse_api.draft.extractive import Extractive
 from chapterverse_api.draft.requests import GenerationRequest, TurnTools, estimate_tokens
-from chapterverse_api.observability import log
-from chapterverse_api.observability.query_state import QueryProgress
+from chapterverse_api.log import QueryProgress
 from chapterverse_api.search.passages import FoundSources, Omission
 from chapterverse_api.search.results import Retrieval
 from chapterverse_api.search.site_search import SearchResources, primary

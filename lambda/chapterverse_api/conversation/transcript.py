@@ -22,7 +22,7 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
@@ -30,9 +30,6 @@ from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message, Signature
 from chapterverse_api.draft.requests import ChatMessage, recent_messages
 from chapterverse_api.request_limits import MAX_MESSAGE_CHARS
-
-if TYPE_CHECKING:
-    from chapterverse_api.records import StoredTurn
 
 #: Precedes an answer of the request that has no valid signature.
 REPORTED = "(What the reader says was answered:)\n"
@@ -188,7 +185,7 @@ class Conversation:
     recalled: str = ""
 
     @classmethod
-    def from_query(cls, query: ChatQuery, signer: Signer, stored: Sequence[StoredTurn] = ()) -> Self:
+    def from_query(cls, query: ChatQuery, signer: Signer, stored: Sequence[tuple[str, str]] = ()) -> Self:
         """Return the conversation before a question.
 
         The first of these is the conversation:
@@ -197,13 +194,17 @@ class Conversation:
         3. the messages of the request, as the reader's words.
 
         Args:
-            stored: the turns that are kept of the thread, oldest first.
+            stored: the questions that are kept of the thread with their answers, oldest first.
         """
         history = query.conversation_history
         transcript = signer.read(history)
         if stored and not transcript.positions:
-            messages = recent_messages(message for turn in stored for message in turn.messages)
-            turns = [(turn.question, turn.answer) for turn in stored]
+            turns = [*stored]
+            messages = recent_messages(
+                message
+                for question, answer in turns
+                for message in (ChatMessage("user", question), ChatMessage("assistant", answer))
+            )
         else:
             messages = recent_messages(
                 _chat_message(m, is_signed=at in transcript.positions) for at, m in enumerate(history)

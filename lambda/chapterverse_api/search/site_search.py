@@ -31,7 +31,7 @@ from chapterverse_api.conversation.detection import ContextualQuery, FollowUpVer
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Writer
 from chapterverse_api.index.site_index import SiteIndex, on_page, page_of
-from chapterverse_api.observability.query_state import QueryProgress
+from chapterverse_api.log import QueryProgress
 from chapterverse_api.search.question import correct
 from chapterverse_api.search.ranking import Wording, weigh_memories, with_sides
 from chapterverse_api.search.reading import read_candidates, rerank

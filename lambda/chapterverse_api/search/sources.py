@@ -15,7 +15,7 @@ from chapterverse.manifests import EXTENSIONS, Extension
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.markdown import plain
-from chapterverse_api import phrases
+from chapterverse_api import log, phrases
 from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs
 from chapterverse_api.conversation.detection import (
     FollowUpVerdict,
@@ -27,7 +27,6 @@ from chapterverse_api.conversation.detection import (
 from chapterverse_api.conversation.transcript import Conversation
 from chapterverse_api.draft.requests import Passage
 from chapterverse_api.index.site_index import SiteIndex, on_page
-from chapterverse_api.observability import log
 from chapterverse_api.search.first_pages import find_first_pages
 from chapterverse_api.search.lookups import LookupQuery, LookupResult
 from chapterverse_api.search.passages import FoundSources, make_place, make_source, select_sources

@@ -19,8 +19,8 @@ from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest
+from chapterverse_api.ext.conversations.records import StoredTurn, open_records
 from chapterverse_api.ext.conversations.threads import Threads
-from chapterverse_api.records import StoredTurn, open_records
 from chapterverse_api.service import Service
 
 ENTRIES = "\n\n".join(

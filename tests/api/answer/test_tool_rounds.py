@@ -19,14 +19,14 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.app import create_app
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.contract import ChatResponse
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.draft.requests import ToolCall
 from chapterverse_api.ext.agents.tools.site_tools import SiteTools
 from chapterverse_api.ext.models.tool_rounds import TOOL_CALLS, _DocsTools
+from chapterverse_api.rejections import make_query
 from chapterverse_api.service import Service
-from chapterverse_api.validation import make_query
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import KEY as COHERE_KEY
 from fakes.cohere_server import CohereServer

@@ -8,7 +8,7 @@ import pytest
 from api import quill
 from chapterverse.calibration import Synonym, WeightedQuestion
 from chapterverse.model import SparseVector
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.search.ranking import SHARE, add_synonyms
 
 IDF = {1: 4.0, 2: 1.0}

@@ -17,7 +17,7 @@ from chapterverse_api.contract import ChatQuery, ChatResponse, Meta, RetrievalRe
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.ext.evaluation.session import EvaluationSession
 from chapterverse_api.index.site_index import on_page
-from chapterverse_api.observability.query_state import QueryProgress
+from chapterverse_api.log import QueryProgress
 from chapterverse_api.search.results import Retrieval
 from chapterverse_api.search.site_search import SearchResources, find_closest_chunk, search_site
 

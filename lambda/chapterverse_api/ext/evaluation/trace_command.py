@@ -17,15 +17,14 @@ from chapterverse.text.tokens import ellipsize
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.resources import Resources
 from chapterverse_api.answer.turn import Sources, Turn
-from chapterverse_api.commands.ask import conversation_from, heading_line
-from chapterverse_api.commands.session import without_none
+from chapterverse_api.commands import conversation_from, heading_line, without_none
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.draft.draft import ShownDraft
 from chapterverse_api.ext.check.results import CheckedSentence
+from chapterverse_api.rejections import make_query
 from chapterverse_api.search.ranking import MAX_SUM, RANK_WEIGHTS, Candidate
 from chapterverse_api.search.results import Retrieval
 from chapterverse_api.search.site_search import reader_filter
-from chapterverse_api.validation import make_query
 
 #: Why a candidate is no source, by the stage that left it out.
 _OMISSIONS = {

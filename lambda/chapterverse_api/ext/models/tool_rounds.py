@@ -33,7 +33,7 @@ from chapterverse_api.ext.models.prompts import MAX_RESULT_TOKENS, MAX_ROUND_TOK
 from chapterverse_api.ext.models.reasoning import join_surrogates
 from chapterverse_api.ext.models.wire import read_written_calls
 from chapterverse_api.index.site_index import on_page
-from chapterverse_api.observability.query_state import search_progress
+from chapterverse_api.log import search_progress
 from chapterverse_api.search.passages import choose, make_passages, make_source
 from chapterverse_api.search.ranking import section
 from chapterverse_api.search.site_search import SearchResources, make_reader_filter, search_site

@@ -17,7 +17,7 @@ from chapterverse.errors import ChapterVerseError, InputError
 from chapterverse.model import PAGE, Chunk
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
-from chapterverse_api import rejections
+from chapterverse_api import log, rejections
 from chapterverse_api.deadline import ClientDisconnected
 from chapterverse_api.ext.agents.mcp.messages import (
     INVALID_PARAMS,
@@ -34,7 +34,6 @@ from chapterverse_api.ext.agents.tools.documentation import documentation_tools
 from chapterverse_api.ext.agents.tools.sections import find_page, markdown
 from chapterverse_api.ext.agents.tools.tool import ToolContext
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.observability import log
 
 _GAPS_FILE = "gaps.md"
 #: A work list has fifty gaps of some kilobytes.

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from chapterverse_api import validation
+from chapterverse_api import rejections
 from chapterverse_api.contract import (
     ChatQuery,
     LanguageTag,
@@ -130,7 +130,7 @@ class PlanRequest(RequestModel):
         Raises:
             InputError: a filter or the question is invalid.
         """
-        return validation.make_query(**self.model_dump(include={"query", "page_url", "language", "version", "filters"}))
+        return rejections.make_query(**self.model_dump(include={"query", "page_url", "language", "version", "filters"}))
 
 
 class ToolOutcome(ResponseModel):

@@ -24,8 +24,8 @@ from chapterverse_api.ext.agents.plans.contract import Plan, PlanRequest, PlanRe
 from chapterverse_api.ext.agents.plans.draft import draft_plan
 from chapterverse_api.ext.agents.plans.machine import CallTool, Position, advance, begin
 from chapterverse_api.ext.check.links.address_filter import AddressFilter
+from chapterverse_api.rejections import parse_request
 from chapterverse_api.service import Service
-from chapterverse_api.validation import parse_request
 
 #: Seconds for which a reader may go on with a plan.
 PLAN_SECONDS = 24 * 60 * 60

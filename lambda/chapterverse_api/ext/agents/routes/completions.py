@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from chapterverse_api.http import answers
-from chapterverse_api.http.guard import body, rate
+from chapterverse_api.http.admission import check_rate, parse_body, read_body
 from chapterverse_api.rejections import openapi_entries
 from chapterverse_api.request_limits import MAX_CONVERSATION_BYTES
 
@@ -83,7 +83,7 @@ def _document(description: str) -> dict[str, Any]:
 )
 async def chat_completions(request: Request) -> Response:
     """Answer the last message of a conversation, in the form of OpenAI's API."""
-    document = body.parse(await body.read(request, MAX_CONVERSATION_BYTES))
+    document = parse_body(await read_body(request, MAX_CONVERSATION_BYTES))
     return await run_in_threadpool(_answer, request, document)
 
 
@@ -115,7 +115,7 @@ def _answer(request: Request, document: dict[str, Any]) -> Response:
     from chapterverse_api.ext.agents.completions import Completion, CompletionRequest
 
     completion_request = CompletionRequest.parse(document)
-    rate.check(request)
+    check_rate(request)
     completion = Completion(completion_request)
     return answers.respond(
         completion_request.query,

@@ -22,9 +22,8 @@ from chapterverse_api.ext.agents.mcp.messages import (
     read_id,
     result_reply,
 )
+from chapterverse_api.http.admission import check_rate, parse_body, read_body
 from chapterverse_api.http.answers import WorkerResponse, get_deadline, get_origins, get_service
-from chapterverse_api.http.guard import rate
-from chapterverse_api.http.guard.body import parse, read
 from chapterverse_api.rejections import Rejection
 
 router = APIRouter()
@@ -54,8 +53,8 @@ async def mcp(request: Request) -> Response:
     request_id: Id = None
     headers: Headers = request.headers.items()
     try:
-        raw = await read(request)
-        message = parse(raw)
+        raw = await read_body(request)
+        message = parse_body(raw)
         request_id = read_id(message)
         call = read_call(message, headers)
         if call.id is None:
@@ -74,7 +73,7 @@ async def mcp(request: Request) -> Response:
 def _rejection(request: Request) -> Rejection | None:
     """Count a call; return the rejection of one too many."""
     try:
-        rate.check(request, program=True)
+        check_rate(request, program=True)
     except Rejection as rejection:
         return rejection
     return None

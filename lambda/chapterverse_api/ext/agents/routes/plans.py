@@ -8,9 +8,9 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from chapterverse_api import contract, request_limits, validation
+from chapterverse_api import contract, rejections, request_limits
+from chapterverse_api.http.admission import check_rate, parse_body, read_body
 from chapterverse_api.http.answers import get_deadline, get_origins, get_service
-from chapterverse_api.http.guard import body, rate
 from chapterverse_api.rejections import openapi_entries
 
 router = APIRouter(prefix="/v1")
@@ -44,7 +44,7 @@ _RESPONSE: dict[str, Any] = {
 )
 async def plans(request: Request) -> Response:
     """Lead a reader step by step through what the documentation describes."""
-    document = body.parse(await body.read(request))
+    document = parse_body(await read_body(request))
     return await run_in_threadpool(_answer, request, document)
 
 
@@ -52,10 +52,10 @@ def _answer(request: Request, document: Any) -> Response:
     from chapterverse_api.ext.agents.plans.contract import PlanRequest
     from chapterverse_api.ext.agents.plans.requests import calls_tools, plan_step
 
-    plan_request = validation.parse_request(PlanRequest, document)
+    plan_request = rejections.parse_request(PlanRequest, document)
     # A step that neither a model nor a tool sees costs nothing.
     if plan_request.state is None or calls_tools(plan_request.state):
-        rate.check(request)
+        check_rate(request)
     service = get_service(request.app)
     step = plan_step(service, plan_request, deadline=get_deadline(request), origins=get_origins(request))
     return JSONResponse(contract.dump(step))

@@ -24,7 +24,7 @@ from chapterverse_api.ext.agents.tools.sections import (
 )
 from chapterverse_api.ext.agents.tools.tool import ToolContext
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.observability.query_state import search_progress
+from chapterverse_api.log import search_progress
 from chapterverse_api.search.passages import choose
 from chapterverse_api.search.ranking import Candidate
 from chapterverse_api.search.results import Retrieval

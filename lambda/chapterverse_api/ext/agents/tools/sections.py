@@ -20,9 +20,9 @@ from chapterverse.model import PAGE, Chunk, Head
 from chapterverse.store import Snapshot
 from chapterverse_api.contract import ChatQuery, ResponseModel
 from chapterverse_api.index.site_index import SiteIndex, on_page
+from chapterverse_api.rejections import make_query
 from chapterverse_api.request_limits import MAX_LANGUAGE_CHARS, MAX_URL_CHARS, MAX_VERSION_CHARS
 from chapterverse_api.search.ranking import section
-from chapterverse_api.validation import make_query
 
 #: Tokens around the results of a tool, and around each quote.
 OVERHEAD_TOKENS = 80

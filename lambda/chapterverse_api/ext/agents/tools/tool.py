@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from chapterverse.errors import InputError
 from chapterverse.text.json_text import parse_json
-from chapterverse_api import validation
+from chapterverse_api import rejections
 from chapterverse_api.contract import dump
 from chapterverse_api.deadline import Deadline
 
@@ -74,7 +74,7 @@ def make_tool(
             parsed = arguments.model_validate(_present(document, arguments))
         except ValidationError as error:
             problems = [{**problem, "loc": ("arguments", *problem["loc"])} for problem in error.errors()]
-            rejected = validation.rejection(problems, {*arguments.model_fields}, subject="The object of arguments")
+            rejected = rejections.from_problems(problems, {*arguments.model_fields}, subject="The object of arguments")
             raise InputError(rejected.message, field=rejected.field) from None
         return dump(function(parsed, context))
 

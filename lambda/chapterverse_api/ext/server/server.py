@@ -9,19 +9,26 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import os
 import socket
 from collections.abc import Callable
+from contextlib import suppress
+from queue import Full, Queue
+from threading import Thread
 from typing import Any
 
 from starlette.types import ASGIApp
 from uvicorn import Server
 
-from chapterverse_api.http.connections import Bounds, ServerConfig
-from chapterverse_api.observability import log
-from chapterverse_api.observability.log import LineWriter, ThrottledErrors
+from chapterverse_api import log
+from chapterverse_api.ext.server.connections import Bounds, ServerConfig, ThrottledErrors
 
 #: Length of the queue of connections to accept.
 _BACKLOG = 128
+#: The most lines of the log in the queue; further ones are dropped.
+_MAX_QUEUED_LINES = 1000
+#: Seconds that an ending process waits for the queue.
+_CLOSE_SECONDS = 1.0
 _NO_FILES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
@@ -70,6 +77,47 @@ class _Server(Server):
             self._throttled_errors.log("files_exhausted", "This process may open no more files: raise its `ulimit -n`.")
         else:
             _log_error(self._throttled_errors, error, context["message"])
+
+
+class LineWriter(logging.Handler):
+    """Writes lines in its own thread, so that a full pipe doesn't block the answers. Thread-safe.
+
+    If the queue is full, lines are dropped, and the next line written is preceded by their number.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self._descriptor = descriptor
+        self._lines: Queue[str | None] = Queue(_MAX_QUEUED_LINES)
+        self._dropped = 0
+        self._thread = Thread(target=self._write, name="chapterverse-log", daemon=True)
+        self._thread.start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            self._lines.put_nowait(record.getMessage())
+        except Full:
+            self._dropped += 1
+
+    def close(self) -> None:
+        """Wait a moment for the queued lines."""
+        super().close()
+        with suppress(Full):
+            self._lines.put(None, timeout=_CLOSE_SECONDS)
+        self._thread.join(_CLOSE_SECONDS)
+
+    def _write(self) -> None:
+        while (line := self._lines.get()) is not None:
+            dropped, self._dropped = self._dropped, 0
+            if dropped:
+                head = {"event": "error", "turn_id": None, "thread_id": None, "execution_time": None}
+                message = "Lines of the log were dropped, because what reads it is too slow."
+                line = f"{log.line(head | {'code': 'log_dropped', 'message': message, 'times': dropped})}\n{line}"
+            # Not a file object, because its lock would be held while the pipe is full, and the process could not end.
+            data = f"{line}\n".encode()
+            with suppress(OSError):
+                while data:
+                    data = data[os.write(self._descriptor, data) :]
 
 
 class _ErrorHandler(logging.Handler):

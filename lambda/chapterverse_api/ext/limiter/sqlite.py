@@ -12,7 +12,7 @@ from threading import Lock
 
 from chapterverse.database import Faults, failure_name, make_fault, make_file
 from chapterverse.settings import Settings
-from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
+from chapterverse_api.limits import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 
 #: Old rows that a write removes from each table at most. They are more than it adds, so old rows don't pile up.
 _MAX_SWEPT_ROWS = 8

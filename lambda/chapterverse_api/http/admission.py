@@ -1,4 +1,7 @@
-"""Limits requests per client, before a request costs anything.
+"""Lets a request through to what may cost something: its body is strict JSON, and its client doesn't ask too often.
+
+Python's JSON parser accepts NaN, duplicate keys, numbers of any length and lone surrogates. Each breaks something later
+(JSON writers, databases, caches), so all are rejected here, in linear time.
 
 A client is an address that the platform itself saw: on Lambda from the event, elsewhere from the connection. Headers
 such as X-Forwarded-For are never read, because anybody can write them. Counters hold a keyed hash of address and day,
@@ -9,26 +12,30 @@ the key is random and private to the process, so several processes count separat
 from __future__ import annotations
 
 import hmac
+import json
 import math
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from fastapi import Request
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from chapterverse.errors import ConfigurationError, NotAsked
 from chapterverse.extensions import load_part, open_offer
 from chapterverse.settings import Settings
-from chapterverse_api.http.guard.origin import parse_ip
-from chapterverse_api.limits.protocols import Limiter, LimiterFault, RateWindow
-from chapterverse_api.observability import log
+from chapterverse.text.json_text import INTEGERS, SURROGATE, NestedTooDeep, check_depth
+from chapterverse_api import log
+from chapterverse_api.http.guard import parse_ip
+from chapterverse_api.limits import Limiter, LimiterFault, RateWindow
 from chapterverse_api.rejections import Rejection
+from chapterverse_api.request_limits import MAX_BODY_BYTES, MAX_BODY_LEVELS, MAX_NUMBER_CHARS
 
 if TYPE_CHECKING:
     from chapterverse_api.service import Service
@@ -42,6 +49,127 @@ _READER, _PROGRAM = b"chapterverse/client/1", b"chapterverse/program/1"
 
 #: Clients with a missing or invalid address share one count.
 _UNKNOWN_CLIENT = b"unknown"
+
+
+class GuardedRoute(APIRoute):
+    """A route whose body is read by `read_body` instead of by FastAPI."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def check_then_handle(request: Request) -> Response:
+            if self.body_field is not None:
+                request = _ParsedRequest(request, await read_body(request))
+            return await handle(request)
+
+        return check_then_handle
+
+
+class _ParsedRequest(Request):
+    """A request with its body read and parsed."""
+
+    def __init__(self, request: Request, raw: bytes) -> None:
+        super().__init__(request.scope, request.receive)
+        self._raw = raw
+        self._value = parse_body(raw)
+
+    async def body(self) -> bytes:
+        return self._raw
+
+    async def json(self) -> Any:
+        return self._value
+
+
+async def read_body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
+    """Return the body of a JSON request.
+
+    Raises:
+        Rejection: 415 for another content type or an encoded body, 413 over `limit` bytes.
+    """
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "application/json" or request.headers.get("content-encoding", "identity") != "identity":
+        raise Rejection(415, "not_json", "Send the body as plain application/json.")
+    declared = request.headers.get("content-length", "0")
+    if declared.isdecimal() and (len(declared) > 9 or int(declared) > limit):
+        raise _too_large(limit)
+    raw = bytearray()
+    # Count while reading, because a chunked body declares no length and a client may lie.
+    async for piece in request.stream():
+        raw += piece
+        if len(raw) > limit:
+            raise _too_large(limit)
+    return bytes(raw)
+
+
+def parse_body(raw: bytes) -> dict[str, Any]:
+    """Return the JSON object in `raw`.
+
+    Raises:
+        Rejection: 400 for anything but strict JSON in UTF-8, 422 for a value that is no object.
+    """
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        raise _malformed_error("The body is not valid UTF-8.") from None
+    try:
+        check_depth(text, MAX_BODY_LEVELS)
+        value = json.loads(
+            text,
+            parse_int=_integer,
+            parse_float=_float,
+            parse_constant=_constant,
+            object_pairs_hook=_object,
+        )
+    except NestedTooDeep:
+        raise _malformed_error(f"The body is nested deeper than {MAX_BODY_LEVELS} levels.") from None
+    except json.JSONDecodeError:
+        raise _malformed_error("The body is not valid JSON.") from None
+    _check_strings(value)
+    if not isinstance(value, dict):
+        raise Rejection(422, "out_of_contract", "The body must be a JSON object.")
+    return value
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > MAX_NUMBER_CHARS or int(digits) not in INTEGERS:
+        raise _malformed_error("The body holds a number that is too large.")
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    if len(digits) > MAX_NUMBER_CHARS or float(digits) in (float("inf"), float("-inf")):
+        raise _malformed_error("The body holds a number that is too large.")
+    return float(digits)
+
+
+def _constant(_: str) -> NoReturn:
+    raise _malformed_error("The body holds NaN or Infinity, which JSON does not have.")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise _malformed_error("The body holds an object with the same key twice.")
+    return value
+
+
+def _check_strings(value: object) -> None:
+    if isinstance(value, str):
+        if "\0" in value:
+            raise _malformed_error("The body holds a NUL character.")
+        if SURROGATE.search(value):
+            raise _malformed_error("The body holds half of a surrogate pair.")
+    elif isinstance(value, list | dict):
+        for part in (*value, *value.values()) if isinstance(value, dict) else value:
+            _check_strings(part)
+
+
+def _malformed_error(message: str) -> Rejection:
+    return Rejection(400, "malformed", message)
+
+
+def _too_large(limit: int) -> Rejection:
+    return Rejection(413, "too_large", f"The body is over {limit // 1024} KB.")
 
 
 class RateLimit:
@@ -132,7 +260,7 @@ class RateLimit:
             return self._opened
 
 
-def check(request: Request, *, program: bool = False) -> None:
+def check_rate(request: Request, *, program: bool = False) -> None:
     """Count a reader's question or a program's call, or reject it; see `RateLimit.check`."""
     rates: RateLimit = request.app.state.program_rates if program else request.app.state.rates
     rates.check(request.scope)

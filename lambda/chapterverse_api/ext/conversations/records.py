@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
-from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
-
-if TYPE_CHECKING:
-    from chapterverse_api.draft.requests import ChatMessage
-
+from chapterverse_api.answer.event import parse_days
+from chapterverse_api.draft.requests import ChatMessage
 
 #: Latest turns of a thread that are read by default.
 DEFAULT_TURNS = 12
@@ -20,12 +17,6 @@ DEFAULT_TURNS = 12
 MAX_STORED_TURNS = 200
 #: Days for which a FAQ entry counts as used after an answer.
 FAQ_DAYS = 30
-
-_MAX_DAYS = 3650
-
-
-class RecordsFault(ChapterVerseError):
-    """The database of conversations can't be reached or used. Answers don't depend on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +58,6 @@ class StoredTurn:
 
     @property
     def messages(self) -> tuple[ChatMessage, ChatMessage]:
-        from chapterverse_api.draft.requests import ChatMessage
-
         return ChatMessage("user", self.question), ChatMessage("assistant", self.answer)
 
     @property
@@ -194,17 +183,3 @@ def open_records(settings: Settings) -> Records | None:
     parse_days(settings)
     records: Records | None = open_offer("records", settings) if settings.records else None
     return records
-
-
-def parse_days(settings: Settings) -> int:
-    """Return the number of days for which a conversation is kept.
-
-    Raises:
-        ConfigurationError: the setting is no such number.
-    """
-    text = settings.records_days.strip()
-    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(_MAX_DAYS)) and 1 <= int(text) <= _MAX_DAYS):
-        raise ConfigurationError(
-            f"CHAPTERVERSE_RECORDS_DAYS is no number of days: set it to a whole number from 1 to {_MAX_DAYS}."
-        )
-    return int(text)

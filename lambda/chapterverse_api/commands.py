@@ -1,29 +1,123 @@
-"""Commands `search`, `ask` and `serve`."""
+"""Commands `search` and `ask`, and the service as these and other commands of its owner use it."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import typer
 
 from chapterverse.cli import parameters
-from chapterverse.cli.messages import note, warn
-from chapterverse.cli.parameters import argument, configure, option, print_json, settings_from, switch, with_secrets
-from chapterverse.errors import IndexFault, InputError
-from chapterverse.extensions import load, load_part
-from chapterverse.filters import NUMBERS
-from chapterverse.local_server import bind, is_everywhere, run, socket_origin
-from chapterverse.store import only_head, open_store
+from chapterverse.cli.messages import note
+from chapterverse.cli.parameters import argument, option, print_json, settings_from, switch
+from chapterverse.errors import InputError
+from chapterverse.extensions import load_part
+from chapterverse.filters import NUMBERS, FilterTree
+from chapterverse.model import Head
+from chapterverse.store import Snapshot
 from chapterverse.text.json_text import parse_json
-from chapterverse_api.commands.session import History, ServiceSession, without_none
-
-_EVERYWHERE = (
-    "Every network of this machine reaches this service, but only by an address or as localhost: to answer to a name, "
-    "set CHAPTERVERSE_ALLOWED_ORIGINS to the origins of the pages that may ask, such as https://docs.example.com."
+from chapterverse_api.answer.pipeline import answer_turn
+from chapterverse_api.answer.turn import Turn
+from chapterverse_api.contract import ChatQuery
+from chapterverse_api.conversation.detection import FollowUpVerdict, detect_follow_up, rewrite_follow_up
+from chapterverse_api.conversation.transcript import Conversation
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.rejections import make_query
+from chapterverse_api.search.results import Retrieval
+from chapterverse_api.search.site_search import (
+    SearchRequest,
+    order_by_models,
+    retrieve,
+    search_follow_up,
+    site_filter,
 )
+from chapterverse_api.service import Service
+
+#: Earlier messages of a conversation, as in `ChatQuery.conversation_history`.
+History = list[dict[str, str]] | None
+
+
+class SearchRow(TypedDict):
+    """A chunk that a search found. `score` is its evidence, `url` the address for readers."""
+
+    rank: int
+    score: float
+    url: str
+    chapter: str
+    section: str | None
+    heading_path: list[str]
+    source_file_path: str
+    chunk_id: str
+    text: str
+
+
+class ServiceSession(Service):
+    """The service for its owner.
+
+    A question, its history or a filter that is invalid raises `InputError`, and an index that can't be read
+    `IndexFault`.
+    """
+
+    __slots__ = ()
+
+    def snapshot(self, version: str | None = None) -> Snapshot:
+        return self.resources.index.snapshot(version)
+
+    def answer(self, **fields: Any) -> dict[str, Any]:
+        query, deadline = make_query(**without_none(fields)), Deadline()
+        *_, response = answer_turn(Turn.open(query, self.resources, deadline=deadline, tools=self.turn_tools(deadline)))
+        return response.model_dump(mode="json")
+
+    def search(self, question: str, top_k: int, filters: Mapping[str, Any], history: History = None) -> list[SearchRow]:
+        """Return the rows of `search --json` for one question: chunks unexpanded, best first."""
+        query = make_query(query=question, conversation_history=history or [], filters=filters)
+        return self._rows(*self._search(query), top_k)
+
+    def _search(self, query: ChatQuery, hidden_types: AbstractSet[str] = frozenset()) -> tuple[Retrieval, Head]:
+        models, snapshot = self.resources.models, self.snapshot(query.docs_version)
+        filters = self._filter(query, snapshot, hidden_types)
+        retrieval = self._search_follow_up(
+            query, snapshot, lambda text: retrieve(snapshot, models.embedder, SearchRequest(text, filters=filters))
+        )
+        ordered = order_by_models(retrieval, retrieval.searched, models.reranker, models.reader, Deadline())
+        return ordered, snapshot.head
+
+    def _filter(self, query: ChatQuery, snapshot: Snapshot, hidden_types: AbstractSet[str]) -> FilterTree | None:
+        index = self.resources.index
+        return site_filter(query.filters, snapshot, index, entity=query.entity, hidden_types=hidden_types)
+
+    def _search_follow_up(self, query: ChatQuery, snapshot: Snapshot, search: Callable[[str], Retrieval]) -> Retrieval:
+        """Search as an answer does, except that no model writes a follow-up in full."""
+        question, conversation = query.query or "", Conversation.from_query(query, self.resources.signer)
+        languages = snapshot.head.languages
+        verdict: FollowUpVerdict = detect_follow_up(question, languages) if conversation.questions else "no"
+        rewrite = partial(rewrite_follow_up, question, conversation, None, Deadline(), languages)
+        return search_follow_up(question, verdict, rewrite, search)
+
+    def _rows(self, retrieval: Retrieval, head: Head, top_k: int) -> list[SearchRow]:
+        return [
+            {
+                "rank": rank,
+                "score": round(c.evidence, 4),
+                "url": self.resources.index.public_url(c.chunk, head),
+                "chapter": c.chunk.chapter_title,
+                "section": c.chunk.section_heading,
+                "heading_path": list(c.chunk.heading_path),
+                "source_file_path": c.chunk.source_file_path,
+                "chunk_id": c.chunk.chunk_id,
+                "text": c.chunk.text,
+            }
+            for rank, c in enumerate(retrieval.candidates[:top_k], 1)
+        ]
+
+
+def without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def search(
@@ -116,48 +210,6 @@ def _print_with_places(answer: dict[str, Any]) -> None:
 def _print_places(places: list[dict[str, Any]]) -> None:
     for place in places:
         typer.echo(f"[{place.get('id', '·')}] {heading_line(place)}  {place['url'] or ''}")
-
-
-def serve(
-    host: str = option("Address to listen on.", default="127.0.0.1"),
-    port: int = option("Port to listen on; 0 takes a free one.", default=8765, min=0, max=65535),
-    site_dir: Path | None = option("Built site to serve at the same address.", "DIR"),
-    **flags: Unpack[parameters.ServiceFlags],
-) -> None:
-    """Run the API, and optionally serve the site.
-
-    With --site-dir, citations lead to the site at this address. The log goes to standard error.
-    """
-    # The application reads the secrets itself and renews them; reading them here reports an error at once.
-    settings = configure(**flags)
-    resolved = with_secrets(settings)
-    # Only this command needs a server to be installed.
-    create_app = load("chapterverse_api.app:create_app")
-    hosts, warnings = [host, settings.base_url], list[str]()
-    with bind(host, port) as listening:
-        origin = socket_origin(listening)
-        if site_dir is not None:
-            # Readers use the site here, so citations must lead here and not to its published address.
-            settings = settings.override(base_url=f"{origin}/")
-            if settings.allowed_origins:
-                # The chat of this site asks from this origin too.
-                settings = settings.override(allowed_origins=f"{settings.allowed_origins},{origin}")
-        try:
-            heads = open_store(resolved).heads()
-            hosts += [head.base_url for head in heads]
-            only_head(heads, settings.site, settings.docs_version, place=settings.store)
-        except IndexFault as error:
-            # The index may appear later: the next question opens it.
-            warnings.append(str(error))
-        application = create_app(settings=settings, site_dir=site_dir, hosts=hosts)
-        # Open the service now, so that an invalid setting fails here and not with the first reader.
-        application.state.service()
-        if is_everywhere(listening) and not settings.origins:
-            warnings.append(_EVERYWHERE)
-        for warning in warnings:
-            warn(warning)
-        note(f"Listening at {origin}/ (Ctrl-C ends it)")
-        run(application, listening)
 
 
 def _prompt() -> str:

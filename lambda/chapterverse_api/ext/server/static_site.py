@@ -1,13 +1,10 @@
-"""Serves files: the widget's for sites that load it from the API, and a built site on the API's origin."""
+"""Serves a built site on the API's origin."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 from starlette.concurrency import run_in_threadpool
@@ -15,16 +12,11 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import Receive, Scope, Send
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.widget import bundle
-from chapterverse_api.http.guard.middleware import is_api
-
-# File names have no version, so browsers may cache a file only as long as a stale one does no harm.
-_CACHE = "public, max-age=300"
+from chapterverse_api.http.guard import is_api
 
 _LOCATION = re.compile(r"<loc>([^<]+)")
 #: Public by RFC 8615.
@@ -33,22 +25,6 @@ _OPEN = ".well-known"
 _TEXT = ("", ".html", ".js", ".css", ".json", ".svg", ".txt", ".xml", ".map")
 #: The widget's files in a folder that names their content, as `inject` and the plugins write it: they never change.
 _STAMPED = re.compile(r"(?:^|/)chapterverse/[^/]+[-/][0-9a-f]{8}/[\w/]{1,200}\.js$")
-
-
-def widget_routes() -> Iterator[Route]:
-    """Yield a route for each module of the widget; other names get 404."""
-    for name in bundle.names():
-        yield Route(f"/widget/{name}", partial(_widget_module, name), include_in_schema=False)
-
-
-async def _widget_module(name: str, request: Request) -> Response:
-    # The name comes from our list, never from a request.
-    content = (await run_in_threadpool(bundle.files))[name]
-    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-    headers = {"cache-control": _CACHE, "etag": tag}
-    if tag in request.headers.get("if-none-match", ""):
-        return Response(status_code=304, headers=headers)
-    return Response(content, media_type="text/javascript; charset=utf-8", headers=headers)
 
 
 class StaticSite(StaticFiles):

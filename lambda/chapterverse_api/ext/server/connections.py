@@ -7,9 +7,12 @@ connection for ever, and enough of them would use up all file descriptors.
 from __future__ import annotations
 
 import asyncio
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from math import inf
+from threading import Lock
 from typing import Any, Literal
 
 import h11
@@ -18,7 +21,7 @@ from starlette.types import ASGIApp
 from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from chapterverse_api.observability.log import ThrottledErrors
+from chapterverse_api import log
 from chapterverse_api.rejections import Rejection, head_too_large
 from chapterverse_api.request_limits import MAX_HEAD_BYTES
 
@@ -27,7 +30,7 @@ from chapterverse_api.request_limits import MAX_HEAD_BYTES
 Step = Literal["head", "body", "idle", "read", ""]
 
 #: Most concurrent connections, if the process may open as many files. Answers run in fewer threads
-#: (`guard.middleware`); further clients wait, connected.
+#: (`http.guard`); further clients wait, connected.
 _MAX_CONNECTIONS = 512
 #: Other open files of the process: its own, those of the index and of databases.
 _RESERVED_FILES = 64
@@ -35,6 +38,8 @@ _RESERVED_FILES = 64
 _MIN_CONNECTIONS = 8
 #: Connections that asyncio accepts at once, before `Connection` sees the first.
 _ACCEPT_BACKLOG = 16
+#: Seconds in which `ThrottledErrors` writes an error once.
+_THROTTLE_SECONDS = 10.0
 #: Bytes that are parsed at once.
 _PARSED_BYTES = 16 * 1024
 _FULL = (
@@ -77,6 +82,30 @@ def _max_files() -> float:
         return inf
     limit = getrlimit(RLIMIT_NOFILE)[0]
     return inf if limit == RLIM_INFINITY else limit
+
+
+class ThrottledErrors:
+    """Logs errors that a client can cause at will: each once in ten seconds, with the number of times.
+
+    Args:
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._written: dict[tuple[log.FieldValue, ...], tuple[float, int]] = {}
+
+    def log(self, code: str, message: str | None = None, error: BaseException | None = None) -> None:
+        """Write an `error` event, or only count it if the same one was just written."""
+        fields: dict[str, Any] = {"code": code, **(log.error_origin(error) if error else {}), "message": message}
+        key, now = tuple(fields.values()), self._clock()
+        with self._lock:
+            last, missed = self._written.get(key, (-_THROTTLE_SECONDS, 0))
+            is_throttled = now - last < _THROTTLE_SECONDS
+            self._written[key] = (last, missed + 1) if is_throttled else (now, 0)
+        if not is_throttled:
+            log.event("error", **fields, times=missed + 1)
 
 
 class ServerConfig(Config):

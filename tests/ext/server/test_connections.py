@@ -18,7 +18,7 @@ from api.scripted import ANSWER, META, Scripted, serving
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import ChatQuery, Events
-from chapterverse_api.http.connections import Bounds
+from chapterverse_api.ext.server.connections import Bounds
 
 HEAD = b"POST /v1/chat HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 BODY = b'{"query": "How?"}'
@@ -218,7 +218,7 @@ def test_nobody_who_is_being_answered_makes_room() -> None:
 def test_as_many_as_the_process_may_open_files() -> None:
     program = """
 import resource, sys
-from chapterverse_api.http.connections import Bounds
+from chapterverse_api.ext.server.connections import Bounds
 for most in map(int, sys.argv[1:]):
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     print(Bounds.of_process().connections)
@@ -307,8 +307,8 @@ def exchanged(address: str, sent: bytes, piece: int, answers: int) -> bytes:
 FLOODED = """
 import resource, sys, time
 from chapterverse.local_server import bind, socket_origin
-from chapterverse_api.http.connections import Bounds
-from chapterverse_api.http.server import server
+from chapterverse_api.ext.server.connections import Bounds
+from chapterverse_api.ext.server.server import server
 
 async def hello(scope, receive, send):
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"5")]})
