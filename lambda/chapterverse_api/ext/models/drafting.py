@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from functools import partial
 
 from chapterverse.errors import AnswerWithheld, ModelLoading, ProviderError
 from chapterverse_api import phrases
@@ -14,8 +15,7 @@ from chapterverse_api.contract import Delta
 from chapterverse_api.draft.draft import ShownDraft, Span, make_delta
 from chapterverse_api.draft.requests import GenerationRequest, ToolCall
 from chapterverse_api.ext.check.links.known_text import SiteText
-from chapterverse_api.ext.models.second_votes import SecondVotes
-from chapterverse_api.ext.models.segments import Segments
+from chapterverse_api.ext.models.segments import SecondVotes, Segments
 from chapterverse_api.ext.models.tool_rounds import TurnRounds
 from chapterverse_api.ext.models.wire import silence_error
 
@@ -144,8 +144,4 @@ def _new_votes(turn: Turn) -> SecondVotes | None:
     """Return the requests for second votes; None if no checker may be used."""
     if (checker := turn.models.checker) is None:
         return None
-
-    def report(error: ProviderError) -> None:
-        turn.log_failure("checker", error)
-
-    return SecondVotes(checker, turn.query.query or "", turn.deadline, report)
+    return SecondVotes(checker, turn.query.query or "", turn.deadline, partial(turn.log_failure, "checker"))

@@ -23,7 +23,7 @@ from chapterverse_api.ext.agents.tools.tool import ToolContext
 from chapterverse_api.ext.check.results import SourceVerdict
 from chapterverse_api.ext.check.verifier import Verifier
 from chapterverse_api.ext.models.citation_marks import CitationMarks
-from chapterverse_api.ext.models.second_votes import SecondVotes, check_sentence
+from chapterverse_api.ext.models.segments import SecondVotes, check_sentence
 from chapterverse_api.index.site_index import SiteIndex, on_page
 from chapterverse_api.search.passages import choose, make_passages
 from chapterverse_api.search.ranking import Candidate
