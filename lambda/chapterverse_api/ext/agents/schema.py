@@ -169,7 +169,7 @@ def problem(value: Any, schema: Mapping[str, Any]) -> str | None:
 
 def _files(folder: str) -> Iterator[Traversable]:
     """Yield the schemas by file; of two with one name the later is the owner's."""
-    places: list[Traversable] = [resources.files(__package__).joinpath("examples"), Path(folder)]
+    places: list[Traversable] = [resources.files(__package__).joinpath("schemas"), Path(folder)]
     for place in places:
         if place.is_dir():
             yield from (file for file in place.iterdir() if file.name.endswith(".json"))
