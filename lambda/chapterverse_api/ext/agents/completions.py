@@ -269,4 +269,4 @@ class Completion:
 
 
 def _title(source: SourceChunk) -> str:
-    return " › ".join(dict.fromkeys(part for part in (source.chapter, source.section) if part))
+    return " › ".join(dict.fromkeys(filter(None, (source.chapter, source.section))))

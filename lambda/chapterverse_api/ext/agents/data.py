@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from chapterverse.errors import InputError, ProviderError
 from chapterverse.ext.net.model_replies import unfence
@@ -37,9 +37,6 @@ from chapterverse_api.ext.models.prompts import (
 #: Values of one answer, each of which is checked, and how deep they may be nested.
 MAX_LEAVES, _MAX_LEVELS = 200, 32
 
-Scalar: TypeAlias = str | int | float | bool | None
-Path: TypeAlias = tuple[str | int, ...]
-
 _NUMBER = re.compile(r"\s*-?\d+(?:\.\d+)?\s*")
 # The words of a name: "maxRetryCount", "max_retry_count".
 _WORDS = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+(?![^\W\d_A-Z])")
@@ -63,8 +60,8 @@ class Leaf:
         siblings: the other texts of the same object.
     """
 
-    path: Path
-    value: Scalar
+    path: tuple[str | int, ...]
+    value: str | float | bool | None
     siblings: tuple[str, ...] = ()
 
 
@@ -138,7 +135,7 @@ def _read_data(text: str, schema: ResponseSchema, links: AddressFilter) -> Any:
     """
     try:
         check_depth(text, _MAX_LEVELS)
-        data = _clean(parse_json(unfence(text), parse_constant=_no_constant), links)
+        data = _clean(parse_json(unfence(text)), links)
     except ValueError:
         raise DataProblem("it was no JSON") from None
     if reason := problem(data, schema.document):
@@ -148,7 +145,7 @@ def _read_data(text: str, schema: ResponseSchema, links: AddressFilter) -> Any:
     return data
 
 
-def leaves(data: Any, path: Path = (), siblings: tuple[str, ...] = ()) -> Iterator[Leaf]:
+def leaves(data: Any, path: tuple[str | int, ...] = (), siblings: tuple[str, ...] = ()) -> Iterator[Leaf]:
     """Yield the values of data in order."""
     if isinstance(data, dict):
         texts = {name: value for name, value in data.items() if isinstance(value, str)}
@@ -162,13 +159,11 @@ def leaves(data: Any, path: Path = (), siblings: tuple[str, ...] = ()) -> Iterat
         yield Leaf(path, data, siblings)
 
 
-def _mirror(data: Any, sources: Mapping[Path, str], path: Path = ()) -> Any:
-    """Return data with each value replaced by the id of the source that supports it, or by None."""
+def _mirror(data: Any, sources: Iterator[str | None]) -> Any:
+    """Return data with each value replaced by the next of these ids, those of the sources that support its leaves."""
     if isinstance(data, dict):
-        return {name: _mirror(value, sources, (*path, name)) for name, value in data.items()}
-    if isinstance(data, list):
-        return [_mirror(value, sources, (*path, i)) for i, value in enumerate(data)]
-    return sources.get(path)
+        return {name: _mirror(value, sources) for name, value in data.items()}
+    return [_mirror(value, sources) for value in data] if isinstance(data, list) else next(sources)
 
 
 def leaf_line(leaf: Leaf) -> str:
@@ -232,12 +227,8 @@ def _clean(value: Any, links: AddressFilter) -> Any:
     if isinstance(value, str):
         return links.without_foreign(value.encode(errors="replace").decode())
     if (isinstance(value, float) and not math.isfinite(value)) or (type(value) is int and value not in INTEGERS):
-        raise ValueError("too large")
+        raise ValueError("no number of JSON")
     return value
-
-
-def _no_constant(_: str) -> None:
-    raise ValueError("NaN is no number of JSON")
 
 
 class SchemaAnswer:
@@ -259,28 +250,25 @@ class SchemaAnswer:
         if data is None:
             return None
         name = turn.models.generator.name
-        verified, cited = _verify(data, turn.sources)
+        verified, source_ids = _verify(data, turn.sources)
         draft = ShownDraft(verified.spans, name, confidence=verified.confidence, partial_reason=verified.partial_reason)
         degraded = turn.explain_degradation()
         turn.log("response_generated", generator=name, dropped_citations=verified.unsupported_count)
         if not verified.cited:
             return make_refusal(turn, degraded)
         yield from map(make_delta, verified.spans)
-        return make_answer(turn, draft, degraded, data=data, data_citations=_mirror(data, cited))
+        return make_answer(turn, draft, degraded, data=data, data_citations=_mirror(data, iter(source_ids)))
 
 
-def _verify(data: dict[str, Any], sources: Sources) -> tuple[VerifiedDraft, dict[Path, str]]:
-    """Return data as Markdown, a list item for each value, and the ids of the sources by what they support."""
+def _verify(data: dict[str, Any], sources: Sources) -> tuple[VerifiedDraft, list[str | None]]:
+    """Return data as Markdown, a list item for each value, and the id of the source that supports each leaf."""
     check = LeafCheck(sources.request.passages, sources.request.language, sources.idf)
-    cited: dict[Path, str] = {}
+    found = [(leaf, check.find_source(leaf)) for leaf in leaves(data)]
     spans: list[Span] = []
-    for leaf in leaves(data):
-        source_id = check.find_source(leaf)
-        if source_id is not None:
-            cited[leaf.path] = source_id
+    for leaf, source_id in found:
         if text := leaf_line(leaf):
             outcome: Check = "confirmed" if source_id else "none" if isinstance(leaf.value, bool) else "unconfirmed"
             spans.append(Span(text, (source_id,) if source_id else (), check=outcome))
-    claims = sum(span.check != "none" for span in spans)
-    confidence = len(cited) / claims if claims else 0.0
-    return VerifiedDraft(tuple(spans), 0, confidence, claims - len(cited), claims), cited
+    claims, cited = sum(span.check != "none" for span in spans), sum(source_id is not None for _, source_id in found)
+    confidence = cited / claims if claims else 0.0
+    return VerifiedDraft(tuple(spans), 0, confidence, claims - cited, claims), [source_id for _, source_id in found]

@@ -147,7 +147,7 @@ class PlanRequest(RequestModel):
         Raises:
             InputError: a filter or the question is invalid.
         """
-        return validation.make_query(**self.model_dump(include={"query", "page_url", "language", "version", "filters"}))
+        return validation.make_query(**self.model_dump(exclude={"state", "input"}))
 
 
 class ToolOutcome(ResponseModel):
