@@ -25,7 +25,7 @@ from understanding import FOREIGN, HELD, REPORTED, Site, _answers, _page, rows_a
 
 from chapterverse_api import search as retrieval
 from chapterverse_api.search.results import MIN_ON_TOPIC, AnswerFeatures, answer_features
-from chapterverse_api.search.search import SearchRequest, retrieve
+from chapterverse_api.search.site_search import SearchRequest, retrieve
 
 MODEL = Path(retrieval.__file__).with_name("answerability.json")
 #: Sites that the weights are fitted to, in an order in which neighbors are about different things.

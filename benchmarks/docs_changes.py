@@ -25,7 +25,7 @@ from random import Random
 from chapterverse.cli import main
 from chapterverse.settings import Settings
 from chapterverse.text.sentences import split
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.ext.evaluation.diff.answers import Change, GivenAnswer, ask, compare
 from chapterverse_api.ext.evaluation.diff.sections import IndexedSite, compare_sections
 from chapterverse_api.ext.evaluation.questions import QuestionRow, read_judged

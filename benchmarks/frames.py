@@ -28,9 +28,9 @@ from quoting import TRAINED
 from understanding import TUNED, Site
 
 from chapterverse.model import Chunk
-from chapterverse_api.search.frames import read_frame
+from chapterverse_api.search.question import read_frame
 from chapterverse_api.search.ranking import SectionKey, section
-from chapterverse_api.search.search import SearchRequest, retrieve
+from chapterverse_api.search.site_search import SearchRequest, retrieve
 
 QUESTIONS = Path(__file__).with_name("questions") / "frames.jsonl"
 #: Kinds that have a frame; the others should have none.

@@ -30,11 +30,11 @@ from unittest import mock
 
 from understanding import Site
 
-from chapterverse.calibration import evidence
+from chapterverse import calibration
 from chapterverse_api.ext.evaluation.quoting import bare
-from chapterverse_api.search import hybrid, ranking, search
+from chapterverse_api.search import ranking, site_search
 from chapterverse_api.search.ranking import Candidate
-from chapterverse_api.search.search import SearchRequest, retrieve
+from chapterverse_api.search.site_search import SearchRequest, retrieve
 
 #: Which signs to leave out was chosen on the first, and nothing on the others.
 HALVES = {
@@ -53,9 +53,9 @@ WITHOUT: Mapping[str, Callable[[], AbstractContextManager[Any]]] = {
         if name != "here"
     },
     "title, heading": lambda: mock.patch.dict(ranking.RANK_WEIGHTS, {"title": 0.0, "heading": 0.0}),
-    "frames": lambda: mock.patch.object(hybrid, "read_frame", return_value=None),
-    "spelling": lambda: mock.patch.object(search, "correct", side_effect=lambda question, _: question),
-    "synonyms": lambda: mock.patch.object(evidence, "_entries", return_value=[]),
+    "frames": lambda: mock.patch.object(ranking, "read_frame", return_value=None),
+    "spelling": lambda: mock.patch.object(site_search, "correct", side_effect=lambda question, _: question),
+    "synonyms": lambda: mock.patch.object(calibration, "_entries", return_value=[]),
 }
 #: A right chunk begins with so many letters of the chunk that was asked about; a shorter part of it is right too.
 _KEY_CHARS, _LEAST_CHARS = 200, 60

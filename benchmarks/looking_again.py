@@ -25,7 +25,7 @@ from threading import Thread
 from typing import Any
 
 from chapterverse.settings import Settings
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, ToolUse
 from chapterverse_api.draft.requests import estimate_tokens
 

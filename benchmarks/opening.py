@@ -40,7 +40,7 @@ from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse.ext.s3.pack import unpack
 from chapterverse_api.contract import RetrievalRequest
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 
 took, began = {}, time.perf_counter()
 def done(stage):

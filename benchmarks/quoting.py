@@ -32,7 +32,6 @@ import numpy as np
 from understanding import FOREIGN, HALVES, HELD, REPORTED, TUNED, Site, _history, read_rows, rows_about
 
 from chapterverse.text.markdown import plain
-from chapterverse_api.answer.search import find_sources
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.draft.quoting import answer_scores
 from chapterverse_api.ext.evaluation.quoting import (
@@ -43,8 +42,8 @@ from chapterverse_api.ext.evaluation.quoting import (
     repeats,
     same,
 )
+from chapterverse_api.rejections import make_query
 from chapterverse_api.search.ranking import section
-from chapterverse_api.validation import make_query
 
 _LETTERS = re.compile(r"[^\W_]+")
 
@@ -195,7 +194,7 @@ def train(options: argparse.Namespace) -> None:
 def _example(row: Mapping[str, Any], site: Site) -> tuple[Any, Any]:
     """Return the features of each part of a question's passages, and whether it answers."""
     query = make_query(query=row["question"], conversation_history=_history(row, site))
-    request = find_sources(Turn.open(query, site.session.resources)).request
+    request = Turn.open(query, site.session.resources).search().request
     parts, key = answer_scores.score_parts(request), bare(row["key"])
     texts = [bare(part.text) for part in parts]
     answers = [key in text or (len(text) >= _LEAST and same(key, text)) for text in texts]

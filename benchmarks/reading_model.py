@@ -30,8 +30,8 @@ from chapterverse.reading import ReadingModel, open_reading_model
 from chapterverse_api.ext.evaluation.quoting import bare
 from chapterverse_api.search import reading
 from chapterverse_api.search.ranking import Candidate
-from chapterverse_api.search.results import MIN_CONFIDENCE
-from chapterverse_api.search.search import SearchRequest, retrieve
+from chapterverse_api.search.results import MIN_CONFIDENCE, logit
+from chapterverse_api.search.site_search import SearchRequest, retrieve
 
 CHOSEN = (
     *("httpx", "hugo", "vitepress", "uv", "docusaurus", "hatch", "black", "copier"),
@@ -128,14 +128,14 @@ def doubts(found: Sequence[Mapping[str, Any]], cosine: float, relevance: float) 
         odds = np.exp(np.array(values) - max(values))
         of_section = [one["sections"][i] == one["sections"][ordered[0]] for i in range(len(odds))]
         share = float(odds[of_section].sum() / odds.sum())
-        rows.append((1.0, one["relevance"][ordered[0]], reading.logit(share), reading.logit(one["words"].first)))
+        rows.append((1.0, one["relevance"][ordered[0]], logit(share), logit(one["words"].first)))
         right.append(float(one["answerable"] and one["right"][ordered[0]]))
     return np.array(rows), np.array(right)
 
 
 def unread(found: Sequence[Mapping[str, Any]]) -> tuple[Any, Any]:
     """Return the same for a question that no model read."""
-    rows = [(1.0, reading.logit(one["words"].first), reading.logit(one["words"].docs)) for one in found]
+    rows = [(1.0, logit(one["words"].first), logit(one["words"].docs)) for one in found]
     return np.array(rows), np.array([float(one["answerable"] and one["right"][0]) for one in found])
 
 
@@ -186,7 +186,7 @@ def main() -> None:
         confidence = rows @ [weights[name] for name in CONFIDENCE]
         by_words, unread_right = unread(every)
         words_alone = auc(by_words @ [weights[name] for name in UNREAD], unread_right)
-        doubted = confidence < reading.logit(MIN_CONFIDENCE)
+        doubted = confidence < logit(MIN_CONFIDENCE)
         answerable = np.array([one["answerable"] for one in every])
         print(f"  a right first section told from a wrong one: AUC {auc(confidence, right):.3f}, of questions that")
         print(f"  the docs answer {auc(confidence[answerable], right[answerable]):.3f}; doubted {doubted.sum()}, of")

@@ -36,8 +36,8 @@ from chapterverse.ext.report.groups import Group, Searcher, group_turns
 from chapterverse.ext.report.turns import read_log
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
-from chapterverse_api.commands.session import ServiceSession
-from chapterverse_api.observability import log
+from chapterverse_api import log
+from chapterverse_api.commands import ServiceSession
 
 GAPS, FIRST = 12, 20
 READER = Path(__file__).parents[1] / "reading" / "chapterverse_reading"

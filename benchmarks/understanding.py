@@ -36,7 +36,7 @@ from typing import Any
 from chapterverse.calibration import read_question
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 
 TUNED = ("httpx", "hugo", "vitepress")
 REPORTED = ("flask", "pydantic", "starlight")

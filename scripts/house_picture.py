@@ -25,9 +25,9 @@ LAYERS = {
         "project model errors version manifests",
     ),
     "chapterverse_api": (
-        "handler", "ext", "commands", "app", "service_loader", "http", "service", "answer", "search",
-        "conversation", "records", "limits index draft validation",
-        "rejections retrieval_contract", "contract phrases observability deadline", "request_limits",
+        "handler", "ext", "commands", "app", "http", "service", "answer", "search",
+        "conversation", "limits index draft",
+        "rejections retrieval_contract", "contract phrases log deadline", "request_limits",
     ),
 }  # fmt: skip
 

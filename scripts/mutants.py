@@ -48,15 +48,15 @@ TARGETS = {
         "indexing/test_[!cs]*.py enrichment/test_*.py ext/knowledge/test_[ad]*.py",
     ),
     "guard": (
-        f"{SERVICE}/http/guard/*.py",
+        f"{SERVICE}/http/guard.py {SERVICE}/http/admission.py",
         "api/http/guard/test_*.py api/http/routes/test_[cm]*[ps].py api/limits/test_p*.py api/observability/test_m*.py",
     ),
-    "connections": (f"{SERVICE}/http/connections.py", "api/http/test_connections.py"),
+    "connections": (f"{SERVICE}/ext/server/connections.py", "ext/server/test_connections.py"),
     "budget": (
         f"{SERVICE}/ext/budget/*.py",
         "ext/budget/test_*.py api/answer/test_m*.py api/answer/test_second_votes.py api/observability/test_metrics.py",
     ),
-    "limits": (f"{SERVICE}/limits/*.py", "api/limits/test_*.py ext/budget/test_*.py"),
+    "limits": (f"{SERVICE}/limits.py {SERVICE}/ext/limiter/*.py", "api/limits/test_*.py ext/budget/test_*.py"),
 }
 #: Seconds of a processor that the tests of one mutant may need, and that the mutant may need beyond twice their own.
 MOST_SECONDS, PATIENCE = 20.0, 10.0

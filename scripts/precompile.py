@@ -49,9 +49,9 @@ def main(folder: str, file: str) -> None:
     cold_start.patch(record_pattern, record_method)
 
     import_all("chapterverse_api", "chapterverse")
-    from chapterverse_api.search import frames
+    from chapterverse_api.search import question
 
-    frames.compile_patterns()
+    question.compile_patterns()
     known = [dict(sorted(entries.items(), key=repr)) for entries in (patterns, sources)]
     Path(file).write_bytes(marshal.dumps((cold_start.MAGIC, *known), VERSION))
 

@@ -34,9 +34,10 @@ OPEN_TO_SERVICE = {
 
 #: The rooms that another room needs.
 ROOMS_BELOW = {
-    "aws": {"net"}, "s3": {"aws", "leases", "net"}, "dynamodb": {"aws"}, "qdrant": {"leases", "net"},
+    "aws": {"net"}, "s3": {"aws", "leases", "net"}, "dynamodb": {"aws", "conversations"}, "qdrant": {"leases", "net"},
     "fastembed": {"embedders"}, "postgres": {"conversations"}, "npm": {"site_check", "transfer"},
-    "evaluation": {"check", "knowledge", "transfer"}, "budget": {"models"}, "models": {"check"},
+    "evaluation": {"check", "knowledge", "transfer"}, "budget": {"models"},
+    "models": {"check"},
     **{room: {"embedders", "models", "net"} for room in ("cohere", "openai", "bedrock")},
     "agents": {"check", "models", "net"}, "enrichment": {"budget", "check", "net"}, "sources": {"net"},
 }  # fmt: skip

@@ -240,7 +240,7 @@ def test_a_winning_text_that_may_not_answer_alone_is_a_source(documented: Path) 
 
 EVENT_AFTER_KEEPING = """
 from chapterverse import Extension
-from chapterverse_api.records import open_records
+from chapterverse_api.ext.conversations.records import open_records
 from chapterverse.settings import Settings
 def look(answer):
     kept = open_records(Settings(records="sqlite:kept.sqlite")).thread(answer.thread_id)

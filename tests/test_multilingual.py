@@ -17,7 +17,7 @@ import pytest
 from api import quill
 from chapterverse.store import Snapshot, only_scope, open_store
 from chapterverse_api.search.results import Retrieval
-from chapterverse_api.search.search import SearchRequest, retrieve
+from chapterverse_api.search.site_search import SearchRequest, retrieve
 
 TEXTS = {file.stem: json.loads(file.read_text("utf-8")) for file in (Path(__file__).parent / "texts").glob("*.json")}
 

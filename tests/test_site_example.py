@@ -20,7 +20,7 @@ from chapterverse.readers.sections.html_page import read_document
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
 from chapterverse.text import tokens
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "site_example"

@@ -16,7 +16,7 @@ from chapterverse import cli
 from chapterverse.ext.fastembed import embedder as fastembed
 from chapterverse.model import Chunk
 from chapterverse.settings import Settings
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from retrievers import DEPTH, on_disk
 from retrievers.model import Memory, remembering
 

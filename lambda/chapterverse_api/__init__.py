@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from chapterverse_api.app import create_app
     from chapterverse_api.draft.draft import AnswerGenerator, Checker, CheckRequest, Span
     from chapterverse_api.draft.requests import GenerationRequest, Passage
-    from chapterverse_api.limits.protocols import Limiter
-    from chapterverse_api.records import Records
+    from chapterverse_api.ext.conversations.records import Records
+    from chapterverse_api.limits import Limiter
     from chapterverse_api.search.lookups import LookupQuery, LookupResult, make_candidate
     from chapterverse_api.search.ranking import Candidate
     from chapterverse_api.search.rerankers import Reranker
@@ -23,8 +23,8 @@ _PLACES = {
     "app": "create_app",
     "draft.draft": "AnswerGenerator CheckRequest Checker Span",
     "draft.requests": "GenerationRequest Passage",
-    "limits.protocols": "Limiter",
-    "records": "Records",
+    "limits": "Limiter",
+    "ext.conversations.records": "Records",
     "search.lookups": "LookupQuery LookupResult make_candidate",
     "search.ranking": "Candidate",
     "search.rerankers": "Reranker",

@@ -1,9 +1,13 @@
-"""The HTTP application: routes, guard, and one shape for every error."""
+"""The HTTP application: routes, guard, one shape for every error, and the service, opened at the first question."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import os
+import time
+from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
+from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
 from fastapi import FastAPI, Request
@@ -12,24 +16,27 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import Response
 
-from chapterverse.errors import ChapterVerseError
-from chapterverse.extensions import foreign, load_routers
+from chapterverse.errors import ChapterVerseError, ConfigurationError
+from chapterverse.extensions import foreign, load_part, load_part_of_offer, load_routers
 from chapterverse.manifests import EXTENSIONS
 from chapterverse.settings import Settings
 from chapterverse.version import __version__
-from chapterverse_api import rejections, validation
+from chapterverse_api import log, rejections
 from chapterverse_api.http import routes
-from chapterverse_api.http.files import StaticSite, widget_routes
-from chapterverse_api.http.guard.middleware import Guard
-from chapterverse_api.http.guard.origin import AllowList
-from chapterverse_api.http.guard.rate import RateLimit
-from chapterverse_api.index.addresses import parse_host
-from chapterverse_api.observability import metrics
+from chapterverse_api.http.admission import RateLimit
+from chapterverse_api.http.guard import AllowList, Guard
+from chapterverse_api.index.site_index import parse_host
 from chapterverse_api.rejections import Rejection
-from chapterverse_api.service_loader import ServiceLoader
 
 if TYPE_CHECKING:
     from chapterverse_api.service import Service
+
+#: Seconds until secrets are fetched again.
+REFRESH_SECONDS = 600.0
+#: The same after a key was refused: its owner may just have replaced it.
+REFRESH_AFTER_REFUSED_KEY_SECONDS = 60.0
+#: Seconds until a fetch that failed is tried again.
+RETRY_SECONDS = 10.0
 
 
 def create_app(
@@ -63,7 +70,7 @@ def create_app(
             Middleware(
                 Guard,
                 allowed=AllowList(settings.origins, own_hosts),
-                site=settings.site if metrics.is_wanted() else None,
+                write_metrics=partial(load_part("metrics"), settings.site) if _is_on_lambda() else None,
             )
         ],
     )
@@ -74,8 +81,13 @@ def create_app(
     _add_error_handlers(app, loader)
     _add_routes(app, settings)
     if site_dir is not None:
-        app.router.default = StaticSite(site_dir)
+        app.router.default = load_part("static_site")(site_dir)
     return app
+
+
+def _is_on_lambda() -> bool:
+    # CloudWatch reads its log.
+    return bool(os.environ.get("AWS_LAMBDA_FUNCTION_NAME"))
 
 
 def _add_routes(app: FastAPI, settings: Settings) -> None:
@@ -83,7 +95,7 @@ def _add_routes(app: FastAPI, settings: Settings) -> None:
     app.router.routes += routes.router.routes
     for router in load_routers(settings, EXTENSIONS):
         app.router.routes += router.routes
-    app.router.routes += widget_routes()
+    app.router.routes += routes.widget_routes()
     for router in load_routers(settings, foreign()):
         app.router.routes += router.routes
 
@@ -95,9 +107,109 @@ def _add_error_handlers(app: FastAPI, loader: ServiceLoader) -> None:
     @app.exception_handler(HTTPException)
     async def answer(request: Request, error: Exception) -> Response:
         if isinstance(error, RequestValidationError):
-            rejection = validation.rejection(error.errors())
+            rejection = rejections.from_problems(error.errors())
         elif isinstance(error, HTTPException):
             rejection = rejections.from_status(error.status_code, error.headers)
         else:
             rejection = rejections.report(error, site=loader.site)
         return rejection.response(request.scope["path"])
+
+
+class ServiceLoader:
+    """Returns the service, which opens at the first call. A later call tries again if that failed.
+
+    The secrets that `CHAPTERVERSE_SECRETS_ARN` names are fetched at the first question, never before. Ten minutes
+    later, or a minute later if a key is refused, they are fetched again, in the background while the old service
+    answers. If they have changed, a service that is opened with the new ones takes its place.
+
+    Args:
+        service: the service to return; None opens one.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self, settings: Settings, service: Service | None = None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._settings = settings
+        self._service = service
+        self._renews = service is None and bool(settings.secrets_arn)
+        self._clock = clock
+        self._lock = Lock()
+        self._last_try = 0.0
+        self._failure = ""
+        self._warnings: list[str] = []
+
+    def __call__(self) -> Service:
+        """Return the service.
+
+        Raises:
+            ConfigurationError: a setting can't be used, or the secrets can't be fetched.
+        """
+        with self._lock:
+            if self._service is None:
+                self._service = self._open()
+            elif self._renews and self._is_due(self._service):
+                self._last_try = self._clock()
+                Thread(target=self._renew, args=(self._service,), name="chapterverse-secrets", daemon=True).start()
+            return self._service
+
+    def load_models(self) -> Callable[[], None]:
+        """Load the models of one's own servers in the background; return what ends that. For processes that stay."""
+        load_models = load_part_of_offer("cold_models", "generator", self._settings)
+        stop: Callable[[], None] = load_models(self) if load_models else lambda: None
+        return stop
+
+    @property
+    def site(self) -> str:
+        """The address of the documentation; empty until it is known. Opens nothing."""
+        return self._settings.base_url or (self._service.site if self._service else "")
+
+    def _open(self) -> Service:
+        # Limit how often a missing secret is fetched, however many questions arrive.
+        if self._failure and self._clock() - self._last_try < RETRY_SECONDS:
+            raise ConfigurationError(self._failure)
+        self._last_try = self._clock()
+        try:
+            service = _load_service(self._resolve())
+        except ConfigurationError as error:
+            self._failure = str(error) if self._settings.secrets_arn else ""
+            raise
+        self._failure = ""
+        return service
+
+    def _is_due(self, service: Service) -> bool:
+        interval = REFRESH_AFTER_REFUSED_KEY_SECONDS if service.resources.key_refused else REFRESH_SECONDS
+        return self._clock() - self._last_try >= (RETRY_SECONDS if self._failure else interval)
+
+    def _renew(self, service: Service) -> None:
+        """Fetch the secrets again. If they have changed, replace this service by one that is opened with them."""
+        try:
+            settings = self._resolve()
+            renewed = _load_service(settings) if settings != service.settings else service
+        # An error raised in this thread would be lost.
+        except Exception as error:
+            # The old service answers on, and the log states why.
+            rejection = rejections.report(error)
+            self._failure = str(error) if isinstance(error, ChapterVerseError) else rejection.message
+            return
+        self._failure = ""
+        if renewed is not service:
+            with self._lock:
+                self._service = renewed.inherit_from(service)
+
+    def _resolve(self) -> Settings:
+        if not self._settings.secrets_arn:
+            return self._settings
+        warnings: list[str] = []
+        settings: Settings = load_part("secrets_arn")(self._settings, warnings.append)
+        for warning in warnings if warnings != self._warnings else ():
+            log.event("error", code="secret_left_out", message=warning)
+        self._warnings = warnings
+        return settings
+
+
+def _load_service(settings: Settings) -> Service:
+    # Lazy: importing the service before the first request would slow a cold start by a third.
+    from chapterverse_api.service import Service
+
+    return Service.open(settings)

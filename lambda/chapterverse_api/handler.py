@@ -15,13 +15,11 @@ with cold_start.importing():
     from mangum.types import ASGI
 
     from chapterverse.errors import ConfigurationError
-    from chapterverse_api import rejections
+    from chapterverse_api import log, rejections
     from chapterverse_api.app import create_app
     from chapterverse_api.ext.aws.events import LambdaHandler
     from chapterverse_api.http.answers import get_service
-    from chapterverse_api.http.guard.middleware import Guard
-    from chapterverse_api.http.guard.origin import AnyOrigin
-    from chapterverse_api.observability import log
+    from chapterverse_api.http.guard import AnyOrigin, Guard
 
 
 def _create_handler() -> LambdaHandler:

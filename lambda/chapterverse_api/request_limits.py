@@ -1,4 +1,4 @@
-"""Every limit that a request can meet. `validation` and `http.guard` say which one it is over."""
+"""Every limit that a request can meet. `rejections` and `http.admission` say which one it is over."""
 
 from __future__ import annotations
 

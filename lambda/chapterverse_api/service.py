@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 from chapterverse.extensions import load_part
 from chapterverse.filters import version_of
 from chapterverse.settings import Settings
+from chapterverse_api import log
 from chapterverse_api.answer.event import KeptConversations
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.resources import Resources
@@ -21,13 +22,10 @@ from chapterverse_api.contract import (
     ServiceStatus,
 )
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.observability import log
-from chapterverse_api.observability.query_state import search_progress
+from chapterverse_api.log import search_progress
 from chapterverse_api.retrieval_contract import RetrievalResponse
-from chapterverse_api.search.reading import read_candidates
 from chapterverse_api.search.response import respond_with_chunks
-from chapterverse_api.search.search import SearchRequest, rerank, retrieve
-from chapterverse_api.search.site_search import site_filter
+from chapterverse_api.search.site_search import SearchRequest, order_by_models, retrieve, site_filter
 
 if TYPE_CHECKING:
     from chapterverse_api.draft.requests import TurnTools
@@ -91,8 +89,8 @@ class Service:
             snapshot = resources.index.snapshot(version_of(request.filters))
             search = SearchRequest(question, request.embedding, site_filter(request.filters, snapshot, resources.index))
             with resources.reserving(question or "") as models:
-                retrieval = rerank(retrieve(snapshot, models.embedder, search, progress), question, models.reranker)
-                retrieval = read_candidates(retrieval, question, models.reader, Deadline())
+                retrieval = retrieve(snapshot, models.embedder, search, progress)
+                retrieval = order_by_models(retrieval, question, models.reranker, models.reader, Deadline())
             return respond_with_chunks(request, retrieval, snapshot.head, resources.index, progress)
 
     def rate(self, rating: Feedback) -> None:

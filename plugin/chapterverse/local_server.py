@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from chapterverse.errors import ChapterVerseError, ConfigurationError
-from chapterverse.extensions import load
+from chapterverse.extensions import load, load_part
 from chapterverse.settings import Settings
 
 _STARTUP_SECONDS = 10.0
@@ -62,7 +62,7 @@ def is_everywhere(sock: socket.socket) -> bool:
 
 def run(app: Any, sock: socket.socket) -> None:
     """Serve until interrupted, with the log on standard error."""
-    load("chapterverse_api.http.server:server")(app, log_to=sys.stderr.fileno()).run(sockets=[sock])
+    load_part("server")(app, log_to=sys.stderr.fileno()).run(sockets=[sock])
 
 
 def preview_origins(url: str) -> str:
@@ -81,7 +81,7 @@ class Background:
 
     def __init__(self, app: Any, sock: socket.socket) -> None:
         self.address = socket_origin(sock)
-        self._server = load("chapterverse_api.http.server:server")(app)
+        self._server = load_part("server")(app)
         # In a thread, uvicorn leaves Ctrl-C to the main program.
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [sock]}, daemon=True)
         self._thread.start()

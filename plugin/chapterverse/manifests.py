@@ -153,10 +153,7 @@ CORE = Extension(
         "reranker": {"none": "", "local": ""},
         "generator": {"extractive": "chapterverse_api.draft.extractive:Extractive.from_settings"},
         "checker": {"words": ""},
-        "limiter": {
-            "memory": "chapterverse_api.limits.memory:MemoryLimiter.from_settings",
-            "sqlite:PATH": "chapterverse_api.limits.sqlite:SqliteLimiter.from_settings",
-        },
+        "limiter": {"memory": "chapterverse_api.limits:MemoryLimiter.from_settings"},
     },
     commands={
         "index": Command("Build", "chapterverse.cli.index:index", "Update the index to hold exactly this site."),
@@ -170,15 +167,26 @@ CORE = Extension(
             "chapterverse.cli.site:widget",
             "Write the chat's files into a folder, and print the script tag for the pages.",
         ),
-        "search": Command("Ask", "chapterverse_api.commands.ask:search", "List the chunks that a question finds."),
-        "ask": Command("Ask", "chapterverse_api.commands.ask:ask", "Answer a question, or explain a text."),
-        "serve": Command("Ask", "chapterverse_api.commands.ask:serve", "Run the API, and optionally serve the site."),
+        "search": Command("Ask", "chapterverse_api.commands:search", "List the chunks that a question finds."),
+        "ask": Command("Ask", "chapterverse_api.commands:ask", "Answer a question, or explain a text."),
     },
     events={"": "chapterverse_api.answer.event:measure"},
 )
 
 EXTENSIONS = (
     CORE,
+    Extension(
+        "server",
+        parts={
+            "server": "chapterverse_api.ext.server.server:server",
+            "static_site": "chapterverse_api.ext.server.static_site:StaticSite",
+        },
+        commands={
+            "serve": Command(
+                "Ask", "chapterverse_api.ext.server.command:serve", "Run the API, and optionally serve the site."
+            )
+        },
+    ),
     Extension(
         "sources",
         parts={
@@ -368,6 +376,10 @@ EXTENSIONS = (
         routes=dict.fromkeys(("records", "secrets_arn"), "chapterverse_api.ext.conversations.routes:router"),
     ),
     Extension(
+        "limiter",
+        offers={"limiter": {"sqlite:PATH": "chapterverse_api.ext.limiter.sqlite:SqliteLimiter.from_settings"}},
+    ),
+    Extension(
         "postgres",
         extra="postgres",
         offers={
@@ -385,7 +397,10 @@ EXTENSIONS = (
                 " separated by commas.",
             ),
         ),
-        parts={"secrets_arn": "chapterverse.ext.aws.secrets:resolve_secrets"},
+        parts={
+            "secrets_arn": "chapterverse.ext.aws.secrets:resolve_secrets",
+            "metrics": "chapterverse_api.ext.aws.metrics:write_metrics",
+        },
     ),
     Extension(
         "dynamodb",

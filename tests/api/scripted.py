@@ -28,8 +28,8 @@ from chapterverse_api.contract import (
     ServiceStatus,
 )
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.http.connections import Bounds
-from chapterverse_api.http.server import server
+from chapterverse_api.ext.server.connections import Bounds
+from chapterverse_api.ext.server.server import server
 from chapterverse_api.retrieval_contract import RetrievalResponse, RetrievalStats
 from chapterverse_api.service import Service
 

@@ -13,7 +13,7 @@ from chapterverse.embedding import open_embedder
 from chapterverse.errors import ConfigurationError, IndexMismatch, IndexMissing, InputError
 from chapterverse.model import Scope
 from chapterverse.settings import Settings
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.contract import RetrievalRequest
 from fakes.openai_server import OpenAIServer
 

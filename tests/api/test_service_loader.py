@@ -14,14 +14,14 @@ from api import quill
 from api.scripted import Client, Scripted, error_of
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.app import create_app
-from chapterverse_api.service import Service
-from chapterverse_api.service_loader import (
+from chapterverse_api.app import (
     REFRESH_AFTER_REFUSED_KEY_SECONDS,
     REFRESH_SECONDS,
     RETRY_SECONDS,
     ServiceLoader,
+    create_app,
 )
+from chapterverse_api.service import Service
 from fakes.clocks import Clock
 from fakes.cohere_server import KEY, CohereServer
 from fakes.recorded_log import recorded_log

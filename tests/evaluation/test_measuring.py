@@ -15,7 +15,7 @@ from chapterverse.errors import IndexLocked, IndexMissing, InputError, ProviderE
 from chapterverse.settings import Settings
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.turn import Turn
-from chapterverse_api.commands.session import History
+from chapterverse_api.commands import History
 from chapterverse_api.contract import Events
 from chapterverse_api.ext.evaluation import metrics
 from chapterverse_api.ext.evaluation.measuring import answer_questions, search_questions

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from chapterverse_api.observability import log
+from chapterverse_api import log
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from pathlib import Path
 from api import quill
 from api.scripted import serving
 from chapterverse_api.app import create_app
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 
 ROOT = Path(__file__).resolve().parents[2]
 HOME = ROOT / ".cache" / "openapi"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chapterverse.store import open_store
-from chapterverse_api.index.addresses import version_at
+from chapterverse_api.index.site_index import version_at
 from generators.project import Project, check_that_a_failed_index_counts, compare_links, until
 from projects import chat_in
 

@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 
 from chapterverse.settings import Settings
+from chapterverse_api.ext.aws import metrics
 from chapterverse_api.ext.budget.prices import Prices, Use
-from chapterverse_api.observability import metrics
 from infra.conftest import ROOT
 
 PAGE = (ROOT / "site_example" / "docs" / "running" / "cost.md").read_text("utf-8")

@@ -27,7 +27,7 @@ from chapterverse.ledger import open_ledger
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse.text.lexical import STEMMERS
-from chapterverse_api.records import open_records
+from chapterverse_api.ext.conversations.records import open_records
 from ext.aws.test_events import FUNCTION_URL
 from ext.aws.test_precompiled import START
 from fakes import cohere_server, postgres, qdrant_server, s3_server

@@ -205,7 +205,7 @@ def test_defaults_are_those_of_the_service(template: dict[str, Any]) -> None:
 
 
 def test_alarms_watch_metrics_that_the_service_writes(template: dict[str, Any]) -> None:
-    metrics = (ROOT / "lambda" / "chapterverse_api" / "observability" / "metrics.py").read_text("utf-8")
+    metrics = (ROOT / "lambda" / "chapterverse_api" / "ext" / "aws" / "metrics.py").read_text("utf-8")
     alarms = (r["Properties"] for r in template["Resources"].values() if r["Type"] == "AWS::CloudWatch::Alarm")
     names = {alarm["MetricName"] for alarm in alarms if alarm["Namespace"] == "ChapterVerse"}
     assert names == {"Errors", "BudgetShare"}

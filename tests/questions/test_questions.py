@@ -15,7 +15,7 @@ import pytest
 from chapterverse.cli import main
 from chapterverse.settings import Settings
 from chapterverse.store import only_scope, open_store
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).parent

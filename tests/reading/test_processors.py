@@ -33,7 +33,7 @@ _ANSWER = """
 import json, sys
 from concurrent.futures import ThreadPoolExecutor
 from chapterverse.settings import Settings
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.search import reading
 # However busy the machine is, everything is read.
 reading.MAX_READING_SECONDS = 600.0

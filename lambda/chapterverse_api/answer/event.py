@@ -6,11 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from chapterverse.errors import ChapterVerseError, ConfigurationError
+from chapterverse.settings import Settings
+from chapterverse_api import log
 from chapterverse_api.contract import ChatQuery, ChatResponse, Feedback
-from chapterverse_api.conversation.history import Conversation
-from chapterverse_api.conversation.transcript import Signer
+from chapterverse_api.conversation.transcript import Conversation, Signer
 from chapterverse_api.draft.draft import Writer
-from chapterverse_api.observability import metrics
+
+_MAX_DAYS = 3650
+_MEASURED_STAGES = ("embed", "search", "rerank", "generate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,10 @@ class AnswerGiven:
 
 #: Is called with each answer, after the reader has it. What it raises is logged.
 Listener: TypeAlias = Callable[[AnswerGiven], object]
+
+
+class RecordsFault(ChapterVerseError):
+    """The database of conversations can't be reached or used. Answers don't depend on it."""
 
 
 class KeptConversations(Protocol):
@@ -73,10 +81,25 @@ class KeptConversations(Protocol):
 
 
 def measure(answer: AnswerGiven) -> None:
-    """Add an answer's metrics to its request's line."""
-    metrics.measure_turn(
-        seconds=answer.seconds,
-        stages=answer.stages,
-        not_in_docs=answer.response.status == "not_in_docs",
-        degraded=answer.is_degraded,
+    """Add an answer's metrics to those of its request."""
+    stages = {f"{stage.title()}Latency": answer.stages[stage] for stage in _MEASURED_STAGES if stage in answer.stages}
+    log.measure(
+        Questions=1,
+        NotInDocs=int(answer.response.status == "not_in_docs"),
+        Degraded=int(answer.is_degraded),
+        **{name: round(seconds * 1000, 3) for name, seconds in {"Latency": answer.seconds, **stages}.items()},
     )
+
+
+def parse_days(settings: Settings) -> int:
+    """Return the number of days for which a conversation is kept.
+
+    Raises:
+        ConfigurationError: the setting is no such number.
+    """
+    text = settings.records_days.strip()
+    if not (text.isascii() and text.isdecimal() and len(text) <= len(str(_MAX_DAYS)) and 1 <= int(text) <= _MAX_DAYS):
+        raise ConfigurationError(
+            f"CHAPTERVERSE_RECORDS_DAYS is no number of days: set it to a whole number from 1 to {_MAX_DAYS}."
+        )
+    return int(text)

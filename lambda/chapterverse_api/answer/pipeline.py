@@ -1,11 +1,13 @@
 """The pipeline: a question in, a cited and verified answer out.
 
 route     `http`: the request of a client
-guard     `http.guard`, `resources`: what may cost something, and the models that may be used for it
-search    `search`, `selection`: the sources with enough evidence, or none
+guard     `http.guard`, `http.admission`, `resources`: what may cost something, and the models that may be used for it
+search    `search`: the sources with enough evidence, or none, and the sections that the reader may mean
 answer    `drafting`: quotes, or a draft of a model by a room; data by another
 check     quotes hold by construction; what a model wrote, `ext.models` and `ext.check` hold to its sources
-response  `response`: the whole, or a refusal
+response  `response`: the whole, a refusal, or a question back
+
+Only what a reader may ask next goes back to the search, because it depends on what the answer cites.
 """
 
 from __future__ import annotations
@@ -14,15 +16,11 @@ from collections.abc import Generator
 from typing import Protocol
 
 from chapterverse.extensions import load_part
-from chapterverse_api.answer.choice import ask_back
 from chapterverse_api.answer.drafting import draft_answer, open_rounds, quote_documents, quote_winner
-from chapterverse_api.answer.response import make_refusal, respond
-from chapterverse_api.answer.search import find_sources, log_sources
-from chapterverse_api.answer.selection import read_selection, search_selection
-from chapterverse_api.answer.turn import Sources, Turn
+from chapterverse_api.answer.response import ask_back, make_refusal, respond, with_suggestions
+from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import AnswerEvent, ChatResponse, Events, Meta
 from chapterverse_api.draft.draft import Writer
-from chapterverse_api.draft.extractive import Extractive
 
 
 class _DataAnswer(Protocol):
@@ -42,17 +40,10 @@ def answer_turn(turn: Turn) -> Events:
     """
     data = load_part("schemas")(turn.query.output, turn.resources) if turn.query.output else None
     with turn.running():
-        turn.sources = _search(turn)
-        log_sources(turn)
+        turn.search()
         yield Meta(turn_id=turn.id, mode=turn.sources.mode, sources=list(turn.sources.shown))
         response = yield from _answer(turn, data)
-        yield from turn.end(response)
-
-
-def _search(turn: Turn) -> Sources:
-    if not turn.query.selected_text:
-        return find_sources(turn)
-    return search_selection(turn) if isinstance(turn.models.generator, Extractive) else read_selection(turn)
+        yield from turn.end(with_suggestions(response, turn))
 
 
 def _answer(turn: Turn, data: _DataAnswer | None) -> Generator[AnswerEvent, None, ChatResponse]:
@@ -61,8 +52,8 @@ def _answer(turn: Turn, data: _DataAnswer | None) -> Generator[AnswerEvent, None
     # Without evidence no generator runs, not even one that costs nothing.
     if not (turn.sources.request.passages or has_site_tools):
         return make_refusal(turn, turn.explain_degradation())
-    if not has_site_tools and (question := ask_back(turn, turn.explain_degradation())):
-        return question
+    if turn.sources.found.choices and not has_site_tools:
+        return ask_back(turn, turn.explain_degradation())
     # Without a writer the budget is used up, and the answer is quoted as any other.
     writer = turn.models.writer if data else None
     if data and writer:
@@ -70,7 +61,7 @@ def _answer(turn: Turn, data: _DataAnswer | None) -> Generator[AnswerEvent, None
             yield from rounds.run_all()
         if response := (yield from data.answer(turn, writer)):
             return response
-    if turn.sources.winner:
+    if turn.sources.found.winner:
         draft = yield from quote_winner(turn)
     else:
         draft = yield from quote_documents(turn) if writer else draft_answer(turn, rounds)

@@ -15,14 +15,13 @@ from chapterverse.model import EmbedderCard, Head
 from chapterverse.reading import ReadingModel, open_reading_model
 from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
-from chapterverse_api.answer.event import KeptConversations, Listener
+from chapterverse_api import log
+from chapterverse_api.answer.event import KeptConversations, Listener, parse_days
 from chapterverse_api.contract import IndexStatus, ServiceStatus
 from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.draft.draft import AnswerGenerator, Writer
 from chapterverse_api.draft.extractive import Extractive
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.observability import log, metrics
-from chapterverse_api.records import parse_days
 from chapterverse_api.search.rerankers import Reranker
 
 if TYPE_CHECKING:
@@ -235,7 +234,7 @@ class Resources:
         try:
             yield self.models
         finally:
-            metrics.measure(CostUsd=0.0, InputTokens=0, OutputTokens=0)
+            log.measure(CostUsd=0.0, InputTokens=0, OutputTokens=0)
 
     @property
     def unlimited_models(self) -> Models:

@@ -5,29 +5,30 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from typing import get_args
 from uuid import uuid4
 
 from chapterverse.calibration import read_weights
 from chapterverse.errors import BudgetSpent, IndexFault, ProviderError
-from chapterverse.model import Chunk
 from chapterverse.store import Snapshot
-from chapterverse_api import rejections
+from chapterverse.text.markdown import plain
+from chapterverse_api import log, rejections
 from chapterverse_api.answer.event import AnswerGiven
 from chapterverse_api.answer.resources import Models, Resources
-from chapterverse_api.contract import ChatQuery, ChatResponse, Events, Mode, Nearest, SearchedAs, SourceChunk, ToolUse
-from chapterverse_api.conversation.history import Conversation
+from chapterverse_api.contract import ChatQuery, ChatResponse, Events, Mode, SourceChunk, ToolUse
+from chapterverse_api.conversation.transcript import Conversation
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import ShownDraft
-from chapterverse_api.draft.requests import GenerationRequest, TurnTools
-from chapterverse_api.observability import log
-from chapterverse_api.observability.query_state import QueryProgress
-from chapterverse_api.search.lookups import LookupResult
-from chapterverse_api.search.passages import Omission
-from chapterverse_api.search.ranking import Candidate
+from chapterverse_api.draft.extractive import Extractive
+from chapterverse_api.draft.requests import GenerationRequest, TurnTools, estimate_tokens
+from chapterverse_api.log import QueryProgress
+from chapterverse_api.search.passages import FoundSources, Omission
 from chapterverse_api.search.results import Retrieval
+from chapterverse_api.search.site_search import SearchResources, primary
+from chapterverse_api.search.sources import find_selection, find_sources
 
 #: Seconds in which a turn must end, its storage included: API Gateway ends a request after 29.
 TURN_SECONDS = 28.0
@@ -60,34 +61,20 @@ class Sources:
     """What an answer is made from.
 
     Attributes:
+        found: what the search found, which stays as it is.
         request: the question and the passages, those that tools found as the last ones.
         shown: the passages as the reader sees them, with the same ids.
         language: BCP 47 tag of our own words around the answer.
         idf: weighs the words of the answer.
-        nearest: places to read instead, best first.
-        retrieval: the search results that the passages were chosen from; None without a search.
-        pages: all chunks of each page that a passage is of, by file path.
-        omissions: why each other candidate is no source, by chunk id.
-        searched_as: the query of the search; None if it is just the question.
-        off_topic: whether the question is small talk, or about another subject than these docs.
-        winner: the text that is the whole answer, as a lookup found it.
-        looked_up: what lookups added, for a model to know or as sources, best first.
         tool_uses: each call of a tool, in order.
         tool_failure: a sentence about the tools that failed; None if none did.
     """
 
+    found: FoundSources
     request: GenerationRequest
     shown: tuple[SourceChunk, ...]
     language: str
     idf: IdfLookup
-    nearest: tuple[Nearest, ...] = ()
-    retrieval: Retrieval | None = None
-    pages: Mapping[str, Sequence[Chunk]] = field(default_factory=dict)
-    omissions: Mapping[str, Omission] = field(default_factory=dict)
-    searched_as: SearchedAs | None = None
-    off_topic: bool = False
-    winner: LookupResult | None = None
-    looked_up: Sequence[Candidate] = ()
     tool_uses: tuple[ToolUse, ...] = ()
     tool_failure: str | None = None
 
@@ -98,11 +85,16 @@ class Sources:
     @property
     def snapshot(self) -> Snapshot | None:
         """The index that the passages are from; None if it could not be read for a selection."""
-        return self.idf.snapshot
+        return self.found.snapshot
+
+    @property
+    def retrieval(self) -> Retrieval | None:
+        """The search results that the passages were chosen from; None without a search."""
+        return self.found.retrieval
 
     @property
     def retrieval_used(self) -> bool:
-        return bool(self.retrieval or self.winner)
+        return bool(self.retrieval or self.found.winner)
 
     @property
     def other_language(self) -> bool:
@@ -195,8 +187,94 @@ class Turn:
         """
         index = self.resources.index
         snapshot = index.snapshot(self.query.docs_version, self.query.page_url)
-        index.check_page(self.query.page_url, snapshot.head, (*self.origins,))
+        index.check_page(self.query.page_url, snapshot.head, self.origins)
         return snapshot
+
+    def search(self) -> Sources:
+        """Find the sources, and make the request to a generator of them.
+
+        Raises:
+            InputError: as `snapshot`; or a filter names no known field.
+            IndexFault: the index can't be read, and the question is about no selection.
+        """
+        query, models = self.query, self.models
+        resources = SearchResources(
+            index=self.resources.index,
+            settings=self.resources.settings,
+            embedder=models.embedder,
+            reranker=models.reranker,
+            reader=models.reader,
+            deadline=self.deadline,
+            progress=self.progress,
+            writer=models.writer,
+        )
+        if query.selected_text:
+            snapshot, only_quotes = None, isinstance(models.generator, Extractive)
+            # The reader's own text needs no index.
+            with suppress(IndexFault):
+                snapshot = self.snapshot()
+            found = find_selection(query, self.conversation, snapshot, resources, only_quotes=only_quotes)
+        else:
+            found = find_sources(query, self.conversation, self.snapshot(), resources)
+        self.sources = self._make_sources(found)
+        self._log_sources()
+        return self.sources
+
+    def _make_sources(self, found: FoundSources) -> Sources:
+        """Return the sources with the request. The owner's persona may have another language than the reader.
+
+        Every answer is in the language of its passages, because a translation could not be checked against them.
+        """
+        query, conversation, retrieval = self.query, self.conversation, found.retrieval
+        language, head = found.persona.language or found.language, found.snapshot.head if found.snapshot else None
+        is_readable = primary(language) == primary(found.source_language)
+        request = GenerationRequest(
+            question=query.query or "",
+            words=found.words,
+            passages=tuple(found.passages),
+            language=language if is_readable else found.source_language,
+            may_help=retrieval is not None and retrieval.may_help,
+            compares=retrieval is not None and retrieval.compares,
+            sides=tuple(p.id for p in found.passages if retrieval and p.chunk_id in retrieval.sides),
+            selected=found.selected,
+            selection=found.selection,
+            history=conversation.messages,
+            summary=conversation.summary,
+            recalled=conversation.recalled,
+            context=query.user_context or "",
+            memories=tuple(plain(added.chunk.text) for added in found.looked_up if not added.chunk.url),
+            persona=found.persona,
+            documentation=str(head.scope) if retrieval and head else "",
+            deadline=self.deadline,
+        )
+        return Sources(found, request, tuple(found.shown), language, IdfLookup(found.snapshot))
+
+    def _log_sources(self) -> None:
+        """Log the results of each part, and the omitted candidates. A part that failed logs only its error."""
+        sources, request, retrieval = self.sources, self.sources.request, self.sources.retrieval
+        failures, timings = (retrieval.failures, retrieval.timings) if retrieval else ({}, {})
+        self.stages |= timings
+        for part, error in failures.items():
+            self.log_failure(part, error)
+        if "embed" in timings and "embedder" not in failures:
+            self.log("embedding_generated", seconds=timings["embed"])
+        passages = len(request.passages)
+        self.log("retrieval_performed", mode=sources.mode, candidates=retrieval.total if retrieval else passages)
+        evidence = retrieval.evidence if retrieval else max((p.evidence for p in request.passages), default=0.0)
+        algorithm = retrieval.algorithm if retrieval else None
+        self.log("results_ranked", passages=passages, evidence=round(evidence, 4), algorithm=algorithm)
+        if retrieval:
+            reasons, floor = Counter(sources.found.omissions.values()), retrieval.calibration.floor
+            omitted = {f"omitted_{stage}": reasons[stage] for stage in get_args(Omission)}
+            self.log("results_filtered", candidates=len(retrieval.candidates), floor=floor, **omitted)
+        self.log(
+            "context_prepared",
+            passages=passages,
+            tokens=round(sum(estimate_tokens(passage.section) for passage in request.passages)),
+            messages=len(request.history),
+            summary=bool(request.summary),
+            user_context=len(request.context),
+        )
 
     @property
     def id(self) -> str:
@@ -276,7 +354,7 @@ class Turn:
                     self.log("error", code="event_failed", **log.error_origin(error))
 
     def _answer_given(self, response: ChatResponse, seconds: float) -> AnswerGiven:
-        models, winner = self.models, self.sources.winner
+        models, winner = self.models, self.sources.found.winner
         return AnswerGiven(
             query=self.query,
             response=response,

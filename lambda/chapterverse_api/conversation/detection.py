@@ -14,12 +14,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
+from chapterverse.extensions import load_part
 from chapterverse.text import lexical
 from chapterverse.text.json_text import load_json
+from chapterverse.text.tokens import cut_to_words
 from chapterverse_api.contract import QUESTION_MARKS
+from chapterverse_api.conversation.transcript import Conversation
+from chapterverse_api.deadline import Deadline
+from chapterverse_api.draft.draft import Writer
 
 #: Least share of the words of a message and an utterance that both have.
 _MIN_WORD_OVERLAP = 0.8
@@ -34,9 +40,12 @@ _SIGNS = " .,!?…¡¿。，、！？؟،"
 FollowUpVerdict = Literal["no", "perhaps", "yes"]
 
 #: Content words from which a question is a follow-up only by its beginning, and from which it never is one.
-STANDALONE_WORDS, _LONG_WORDS = 4, 6
+_STANDALONE_WORDS, _LONG_WORDS = 4, 6
 #: Two characters overlap with the next two where no space divides words, so as much meaning counts for more.
 _LONG_UNSPACED_WORDS = 10
+
+#: Earlier questions that are put before a follow-up, and characters of each.
+_MAX_QUESTIONS, _MAX_QUESTION_CHARS = 3, 300
 
 #: Function words of languages that `stopwords` has no list of, and beginnings of questions that continue the
 #: conversation or point back at it, by the language of the docs.
@@ -57,16 +66,16 @@ def detect_follow_up(question: str, languages: Sequence[str]) -> FollowUpVerdict
     Args:
         languages: the languages of the docs, BCP 47; English is always recognized too.
     """
-    words = count_content_words(question, languages)
+    words = _count_content_words(question, languages)
     tags = dict.fromkeys((*map(lexical.primary_subtag, languages), "en"))
     leads = any(_PATTERNS[tag].match(question) for tag in tags if tag in _PATTERNS)
     long = _LONG_UNSPACED_WORDS if _UNSPACED.search(question) else _LONG_WORDS
     if not words or (leads and words < long):
         return "yes"
-    return "perhaps" if words < STANDALONE_WORDS and not _IDENTIFIER.fullmatch(question.strip()) else "no"
+    return "perhaps" if words < _STANDALONE_WORDS and not _IDENTIFIER.fullmatch(question.strip()) else "no"
 
 
-def count_content_words(text: str, languages: Sequence[str]) -> int:
+def _count_content_words(text: str, languages: Sequence[str]) -> int:
     """Return how many different words of a text carry meaning."""
     unlisted = frozenset[str]().union(*(_UNLISTED.get(lexical.primary_subtag(tag), ()) for tag in languages))
     return len({word.surface for word in lexical.question_words(text, languages)} - unlisted)
@@ -125,3 +134,47 @@ def _talk() -> Mapping[str, frozenset[frozenset[str]]]:
 def _load(kind: Literal["openings", "talk"], read: Callable[[str], Any]) -> Mapping[str, frozenset[Any]]:
     data: dict[str, dict[str, list[str]]] = load_json("chapterverse_api.conversation", "small_talk.json")
     return {tag: frozenset(map(read, utterances)) for tag, utterances in data[kind].items()}
+
+
+@dataclass(frozen=True, slots=True)
+class ContextualQuery:
+    """A follow-up with what it refers to.
+
+    Attributes:
+        text: the text to search for: the question as a model wrote it in full, or earlier questions and this one, a
+            line each.
+        title: the text that a reader is shown: the question in full, or the last of the earlier ones.
+    """
+
+    text: str
+    title: str
+
+
+def rewrite_follow_up(
+    question: str,
+    conversation: Conversation,
+    writer: Writer | None,
+    deadline: Deadline,
+    languages: Sequence[str] = ("en",),
+) -> ContextualQuery | None:
+    """Return what to search for; None without earlier questions, or with the same only.
+
+    Args:
+        writer: gets a second and a half to rewrite the question; None without a model.
+        deadline: the turn's.
+        languages: the languages of the docs, BCP 47.
+    """
+    if not conversation.questions:
+        return None
+    if writer and (rewritten := load_part("rewrite")(question, conversation.messages, writer, deadline, languages)):
+        return None if rewritten == question else ContextualQuery(rewritten, rewritten)
+    earlier: list[str] = []
+    for text in reversed(conversation.questions):
+        # Of a chain ("and on Windows?", "and on a Mac?") the last link and the question that it hangs on say it all.
+        if earlier and detect_follow_up(text, languages) == "yes":
+            continue
+        if text != question and text not in earlier:
+            earlier.insert(0, cut_to_words(text, _MAX_QUESTION_CHARS))
+        if len(earlier) == _MAX_QUESTIONS or _count_content_words("\n".join(earlier), languages) >= _STANDALONE_WORDS:
+            break
+    return ContextualQuery("\n".join([*earlier, question]), earlier[-1]) if earlier else None

@@ -1,4 +1,6 @@
-"""Signs answers by a chained MAC, since only the browser keeps the conversation.
+"""The conversation before a question: its messages, and the signatures that prove which answers are ours.
+
+Only the browser keeps the conversation, so each answer is signed by a chained MAC:
 
     tag = HMAC-SHA256(key, version, key id, expiry, turn id, previous tag, question, answer)
 
@@ -24,9 +26,17 @@ from typing import Self
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
+from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message, Signature
+from chapterverse_api.draft.requests import ChatMessage, recent_messages
 from chapterverse_api.request_limits import MAX_MESSAGE_CHARS
 
+#: Precedes an answer of the request that has no valid signature.
+REPORTED = "(What the reader says was answered:)\n"
+
+_REFUSED_ANSWERS = frozenset(
+    phrases.refusal(tag, limited=limited) for tag in phrases.PHRASE_LANGUAGES for limited in (False, True)
+)
 #: Seconds for which a signature counts.
 SIGNATURE_SECONDS = 2 * 60 * 60
 
@@ -152,3 +162,64 @@ def truncate(text: str) -> str:
     if len(text) <= MAX_MESSAGE_CHARS and text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass")[: 2 * MAX_MESSAGE_CHARS].decode("utf-16-le", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The messages before a question.
+
+    Attributes:
+        messages: oldest first, as many of the latest as a prompt holds; "assistant" marks only answers that this
+            service signed; everything else counts as the reader's words.
+        questions: the reader's own that were answered, or all if none was, oldest first. A follow-up may refer to them.
+            The search uses no answers: a browser could invent them, and questions alone find more.
+        previous: the tag that the next signature names, see the module.
+        summary: a summary of the earlier turns; empty if the thread is not kept.
+        recalled: earlier turns of a kept thread that are about the same subject, as text.
+    """
+
+    messages: tuple[ChatMessage, ...] = ()
+    questions: tuple[str, ...] = ()
+    previous: str = ""
+    summary: str = ""
+    recalled: str = ""
+
+    @classmethod
+    def from_query(cls, query: ChatQuery, signer: Signer, stored: Sequence[tuple[str, str]] = ()) -> Self:
+        """Return the conversation before a question.
+
+        The first of these is the conversation:
+        1. the messages of the request, if signatures of this service cover the last ones, because the reader sees them;
+        2. the stored turns of the thread, because they are known to be true;
+        3. the messages of the request, as the reader's words.
+
+        Args:
+            stored: the questions that are kept of the thread with their answers, oldest first.
+        """
+        history = query.conversation_history
+        transcript = signer.read(history)
+        if stored and not transcript.positions:
+            turns = [*stored]
+            messages = recent_messages(
+                message
+                for question, answer in turns
+                for message in (ChatMessage("user", question), ChatMessage("assistant", answer))
+            )
+        else:
+            messages = recent_messages(
+                _chat_message(m, is_signed=at in transcript.positions) for at, m in enumerate(history)
+            )
+            answers = {at: m.content for at, m in enumerate(history, -1) if m.role == "assistant"}
+            turns = [(m.content, answers.get(at, "")) for at, m in enumerate(history) if m.role == "user"]
+        # A refused question would mislead the search.
+        questions = [q for q, answer in turns if answer not in _REFUSED_ANSWERS] or [q for q, _ in turns]
+        return cls(messages, tuple(questions), transcript.tag)
+
+
+def _chat_message(message: Message, *, is_signed: bool) -> ChatMessage:
+    if message.role == "user":
+        return ChatMessage("user", message.content)
+    if not is_signed:
+        return ChatMessage("user", f"{REPORTED}{message.content}")
+    # The signature doesn't cover the text behind the cut.
+    return ChatMessage("assistant", truncate(message.content))

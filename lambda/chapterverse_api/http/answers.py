@@ -18,10 +18,9 @@ from starlette.concurrency import iterate_in_threadpool
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from chapterverse_api import rejections
+from chapterverse_api import log, rejections
 from chapterverse_api.contract import AnswerEvent, ChatQuery, ChatResponse, Delta, Events, Meta, ToolUse, dump
 from chapterverse_api.deadline import Deadline
-from chapterverse_api.observability import metrics
 
 if TYPE_CHECKING:
     from chapterverse_api.service import Service
@@ -166,7 +165,7 @@ class _EventStream(StreamingResponse):
             # After the final event a failure is only logged, because the reader has the whole answer.
             if not isinstance(last, ChatResponse):
                 # The status was sent before.
-                metrics.measure(Errors=1)
+                log.measure(Errors=1)
                 yield rejection.event(path)
 
 

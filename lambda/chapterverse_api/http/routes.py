@@ -1,9 +1,11 @@
-"""The routes of the API, in the order in which OpenAPI lists them."""
+"""The routes of the API, in the order in which OpenAPI lists them, and those of the widget's files."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Literal
 
 from anyio import CapacityLimiter, to_thread
@@ -11,8 +13,11 @@ from anyio.lowlevel import RunVar
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from chapterverse.extensions import load_part
+from chapterverse.widget import bundle
+from chapterverse_api.answer.event import RecordsFault
 from chapterverse_api.contract import (
     ChatQuery,
     ChatResponse,
@@ -23,10 +28,8 @@ from chapterverse_api.contract import (
     ServiceStatus,
 )
 from chapterverse_api.http import answers
+from chapterverse_api.http.admission import GuardedRoute, check_rate
 from chapterverse_api.http.answers import get_service
-from chapterverse_api.http.guard import rate
-from chapterverse_api.http.guard.body import GuardedRoute
-from chapterverse_api.records import RecordsFault
 from chapterverse_api.rejections import Rejection, openapi_entries
 from chapterverse_api.retrieval_contract import RetrievalResponse
 
@@ -49,6 +52,8 @@ _STREAM: dict[str, Any] = {
         }
     },
 }
+# File names have no version, so browsers may cache a file only as long as a stale one does no harm.
+_WIDGET_CACHE = "public, max-age=300"
 _SCHEMAS = {"description": "The schema of `doc_type`; without it, an object with those of all types by name."}
 
 #: Threads for the status, separate from those for answers: anybody may request it at any rate, and each call waits if
@@ -67,21 +72,21 @@ class DocumentSchema(BaseModel):
 @router.post("/chat", response_model=ChatResponse, responses={200: _STREAM, **_ANSWERED})
 def chat(query: ChatQuery, request: Request) -> Response:
     """Answer a question, or explain a selection, from the documentation."""
-    rate.check(request)
+    check_rate(request)
     return answers.respond(query, request, stream=answers.wants_stream(request.headers.get("accept", "")))
 
 
 @router.post("/retrieve", responses=_REJECTIONS)
 def retrieve(query: RetrievalRequest, request: Request) -> RetrievalResponse:
     """Return the passages that fit a question or an embedding best."""
-    rate.check(request)
+    check_rate(request)
     return get_service(request.app).retrieve(query)
 
 
 @router.post("/feedback", status_code=204, responses=_REJECTIONS)
 def feedback(rating: Feedback, request: Request) -> Response:
     """Say whether an answer helped, and why not. A second rating of a turn takes the place of the first."""
-    rate.check(request)
+    check_rate(request)
     with reaching_records():
         get_service(request.app).rate(rating)
     return Response(status_code=204)
@@ -136,3 +141,19 @@ def _limit_status() -> CapacityLimiter:
     except LookupError:
         _status_limiter.set(CapacityLimiter(_STATUS_THREADS))
         return _status_limiter.get()
+
+
+def widget_routes() -> Iterator[Route]:
+    """Yield a route for each module of the widget; other names get 404."""
+    for name in bundle.names():
+        yield Route(f"/widget/{name}", partial(_widget_module, name), include_in_schema=False)
+
+
+async def _widget_module(name: str, request: Request) -> Response:
+    # The name comes from our list, never from a request.
+    content = (await to_thread.run_sync(bundle.files))[name]
+    tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+    headers = {"cache-control": _WIDGET_CACHE, "etag": tag}
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(content, media_type="text/javascript; charset=utf-8", headers=headers)

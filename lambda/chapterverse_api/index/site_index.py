@@ -1,17 +1,20 @@
-"""One site's index for readers: docs versions, addresses, and the chat's persona."""
+"""One site's index for readers: its docs versions, the chat's persona, and its addresses on the site they are on."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Sequence
+from urllib.parse import urlsplit
 
 from chapterverse.errors import ChapterVerseError, InputError
 from chapterverse.extensions import load_part
 from chapterverse.model import PERSONA, Chunk, Head, Persona, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, Store, only_head
-from chapterverse_api.index import addresses
 from chapterverse_api.index.live_index import LiveIndex
+
+_LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class SiteIndex:
@@ -73,7 +76,7 @@ class SiteIndex:
         if version is not None:
             self._check_version(version, heads)
         requested = version if version is not None else self._version
-        at = addresses.version_at(page_url, self._of_site(heads)) if page_url else None
+        at = version_at(page_url, self._of_site(heads)) if page_url else None
         head = at if requested is None and at else only_head(heads, self._site, requested, place=self._place)
         return self._live.snapshot(head)
 
@@ -98,19 +101,29 @@ class SiteIndex:
 
     def public(self, url: str, head: Head) -> str:
         """Return an index address as the reader sees it."""
-        return addresses.move(url, head.base_url, self._base_url)
+        return move(url, head.base_url, self._base_url)
 
     def published_url(self, page_url: str, head: Head) -> str:
         """Return the reader's address as the index has it."""
-        return addresses.move(page_url, self._base_url, head.base_url)
+        return move(page_url, self._base_url, head.base_url)
 
-    def check_page(self, page_url: str | None, head: Head, origins: Sequence[str] = ()) -> None:
-        """Reject a page of another site (see `addresses.check_page`).
+    def check_page(self, page_url: str | None, head: Head, origins: Collection[str] = ()) -> None:
+        """Reject a page of another site, because its reader's answer would cite pages elsewhere.
+
+        Args:
+            origins: further addresses of the site; any page passes if the site has no address with a host.
 
         Raises:
             InputError: the page is on another host.
         """
-        addresses.check_page(page_url, (head.base_url, self._base_url, *origins))
+        homes = (head.base_url, self._base_url, *origins)
+        hosts = {host for home in homes if (host := parse_host(home))}
+        host = parse_host(page_url or "")
+        # Authors preview a site on their own machine, by any of its names.
+        if host and hosts and host not in hosts | _LOOPBACK:
+            raise InputError(
+                "page_url is on another site: send that of a page of this documentation.", field="page_url"
+            )
 
     def _of_site(self, heads: Sequence[Head]) -> list[Head]:
         return [h for h in heads if self._site in ("", h.site)]
@@ -120,3 +133,67 @@ class SiteIndex:
         if versions and version not in versions:
             names = ", ".join(sorted(filter(None, versions))) or "none by name"
             raise InputError(f"These docs have no such version; there are {names}.", field="version")
+
+
+def move(url: str, old: str, new: str) -> str:
+    """Return an address below `old` as it is below `new`, where another address serves the site; others unchanged."""
+    return f"{new.rstrip('/')}/{url.removeprefix(_folder(old))}" if old and new and _below(url, old) else url
+
+
+def page_of(url: str) -> str:
+    """Return the common prefix of all addresses of one page."""
+    # No URL parser: it takes 50 ms for 10,000 addresses, and raises for invalid ones.
+    return url.partition("#")[0].partition("?")[0].removesuffix("index.html").rstrip("/")
+
+
+def on_page(url: str, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the index's addresses of a page and its sections, empty for an unknown page."""
+    page, urls = page_of(url), snapshot.values("url")
+    return tuple(
+        str(address)
+        for form in (page, f"{page}/", f"{page}/index.html")
+        for address in (*_between(urls, form, f"{form}\0"), *_between(urls, f"{form}#", f"{form}$"))
+    )
+
+
+def version_at(url: str, heads: Sequence[Head]) -> Head | None:
+    """Return the head of the docs version that a page belongs to, the one with the longest address above it.
+
+    A translation is in a folder of its language, above that of its version: `fr/1.0/` belongs to `1.0/`. None if
+    several heads have that address.
+    """
+    page = page_of(url) + "/"
+    forms = {page, *(_without_language(page, head) for head in heads if head.base_url)}
+    above = [h for h in heads if h.base_url and any(_below(form, h.base_url) for form in forms)]
+    longest = max((_folder(h.base_url) for h in above), key=len, default="")
+    nearest = [h for h in above if _folder(h.base_url) == longest]
+    return nearest[0] if len(nearest) == 1 else None
+
+
+def _without_language(page: str, head: Head) -> str:
+    """Return a page's address without the folder of a version's language, if it is in one."""
+    folder = _folder(head.base_url)
+    language, _, rest = page.removeprefix(folder).partition("/")
+    is_translation = page.startswith(folder) and language.lower() in (tag.lower() for tag in head.languages)
+    return folder + rest if is_translation else page
+
+
+def parse_host(url: str) -> str:
+    """Return a URL's host without the port, "" if it has none."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _between(addresses: Sequence[str | int], first: str, end: str) -> Sequence[str | int]:
+    """Return the range from `first` to `end`, exclusive. Bisects, because a site has too many addresses to scan."""
+    return addresses[bisect_left(addresses, first, key=str) : bisect_left(addresses, end, key=str)]
+
+
+def _below(url: str, base: str) -> bool:
+    return url.startswith(_folder(base))
+
+
+def _folder(url: str) -> str:
+    return url.rstrip("/") + "/"

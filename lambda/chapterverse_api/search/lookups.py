@@ -1,29 +1,22 @@
-"""Looks up what is kept beside the pages, before these are searched.
+"""What a lookup gets and returns: it knows what is kept beside the pages, and is asked before these are searched.
 
 A room's manifest names its lookups (`chapterverse.extensions`): functions from a `LookupQuery` to a `LookupResult`.
-Those that are on are asked in the order of the manifests. One adds passages to what the search finds, or has the
-answer; then that is quoted, and nothing is searched.
+`search.sources` asks those that are on in the order of the manifests. One adds passages to what the search finds, or
+has the answer; then that is quoted, and nothing is searched.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chapterverse.errors import ChapterVerseError
-from chapterverse.extensions import foreign, load
 from chapterverse.filters import Filter
-from chapterverse.manifests import EXTENSIONS, Extension
 from chapterverse.model import NAMESPACE, Chunk
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
-from chapterverse_api.contract import ChatQuery
-from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.observability import log
 from chapterverse_api.search.ranking import Candidate
-from chapterverse_api.search.site_search import reader_filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,52 +55,6 @@ class LookupResult:
     wins: bool = False
     searched: str = ""
     entry_id: str = ""
-
-
-def look_up(
-    query: ChatQuery, snapshot: Snapshot, index: SiteIndex, settings: Settings, *, may_win: bool
-) -> LookupResult:
-    """Return the answer of the first lookup that has it, or else what all of them add.
-
-    Raises:
-        IndexFault: the index can't be read.
-    """
-    lookups = [*_list_lookups(snapshot, index)]
-    if not lookups:
-        return LookupResult()
-    filters = reader_filter(query, snapshot, index)
-    asked = LookupQuery(query.query or "", query.language or "", snapshot, filters, settings, may_win)
-    candidates = list[Candidate]()
-    for extension, place in lookups:
-        found = _ask(extension, place, asked)
-        if found.wins and may_win:
-            return found
-        candidates += found.candidates
-    return LookupResult(candidates)
-
-
-def _list_lookups(snapshot: Snapshot, index: SiteIndex) -> Iterator[tuple[Extension, str]]:
-    """Yield the places of the lookups that are on."""
-    for extension in (*EXTENSIONS, *foreign()):
-        for kind, place in extension.lookups.items():
-            if not kind or index.uses(kind, snapshot):
-                yield extension, place
-
-
-def _ask(extension: Extension, place: str, query: LookupQuery) -> LookupResult:
-    try:
-        found: LookupResult = load(place, extension)(query)
-        if not all(isinstance(one, Candidate) for one in found.candidates) or (found.wins and not found.candidates):
-            raise TypeError
-    # Whatever a stranger's code raises, the pages are searched.
-    except Exception as error:
-        if extension in EXTENSIONS:
-            raise
-        # What another error says may hold a password.
-        failed = f"The extension {extension.name} can't look up a question ({type(error).__name__})."
-        log.event("error", code="lookup_failed", message=str(error) if isinstance(error, ChapterVerseError) else failed)
-        return LookupResult()
-    return found
 
 
 def make_candidate(headings: Sequence[str], text: str, url: str = "", language: str = "en") -> Candidate:

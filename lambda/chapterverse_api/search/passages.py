@@ -1,4 +1,4 @@
-"""Packs the best sections into a budget of tokens.
+"""Chooses the sources of an answer from the results of a search, and packs them into a budget of tokens.
 
 Small chunks find the right section more often, and large ones hold more of the answer. So the search returns small
 chunks, and the generator gets the sections around them. A passage never crosses into another section, because a
@@ -8,15 +8,22 @@ citation names one section.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import Literal, TypeAlias
 
 from chapterverse.calibration import WeightedQuestion
-from chapterverse.model import CHUNK_TOKENS, FAQ, Chunk
+from chapterverse.extensions import load_part
+from chapterverse.model import CHUNK_TOKENS, FAQ, Chunk, Persona
+from chapterverse.store import Snapshot
 from chapterverse.text.markdown import plain
-from chapterverse.text.tokens import PROSE_TOKEN_BYTES, utf8_length
+from chapterverse.text.tokens import PROSE_TOKEN_BYTES, cut_to_words, utf8_length
+from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs, SourceChunk
 from chapterverse_api.draft.requests import Passage, Subsection
+from chapterverse_api.search.lookups import LookupResult
 from chapterverse_api.search.ranking import Candidate, section
+from chapterverse_api.search.results import MIN_ON_TOPIC, Retrieval
+from chapterverse_api.search.site_search import SearchResources, make_reader_filter
 
 #: cl100k tokens of all passages together: ten chunks, at which the public question sets are scored too.
 MAX_PASSAGES_TOKENS = 2560
@@ -40,6 +47,148 @@ MIN_SECTIONS, _MIN_SHARE = 4, 0.6
 #:     relevance   its section holds hardly any of the question's words
 #:     budget      the passages before it fill the budget of tokens
 Omission: TypeAlias = Literal["verdict", "evidence", "unsure", "section", "limit", "relevance", "budget"]
+
+
+MAX_SNIPPET_CHARS = 200
+#: Pages that a refusal names.
+_MAX_NEAREST = 3
+#: Evidence from which a page is near a question. On two sites that it was not chosen on, 57 of 68 questions have the
+#: right page among three, and 58 without a least evidence; 17 of 60 refused questions about other subjects have a page,
+#: and 57 without.
+_MIN_NEAR_EVIDENCE = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSources:
+    """What a question may be answered from; without passages if the evidence is too weak.
+
+    Attributes:
+        snapshot: the index; None if it could not be read for a selection.
+        persona: the owner's settings of tone and language.
+        passages: best first.
+        shown: the same as the reader sees them, with the same ids.
+        language: BCP 47 tag of the reader's language, if it is known; else the passages'.
+        source_language: the passages'.
+        words: the words of the question with their weights in the index.
+        nearest: places to read instead, best first.
+        retrieval: the search results that the passages were chosen from; None without a search.
+        pages: all chunks of each page that a passage is of, by file path.
+        omissions: why each other candidate is no source, by chunk id.
+        searched_as: the query of the search; None if it is just the question.
+        off_topic: whether the question is small talk, or about another subject than these docs.
+        winner: the text that is the whole answer, as a lookup found it.
+        looked_up: what lookups added, for a model to know or as sources, best first.
+        selection: the reader's selection, if it was searched with.
+        selected: whether the one passage is the reader's selection, and no search result.
+        choices: the texts that name each of the sections that the question fits equally well; else none.
+    """
+
+    snapshot: Snapshot | None
+    persona: Persona
+    passages: Sequence[Passage]
+    shown: Sequence[SourceChunk]
+    language: str
+    source_language: str
+    words: WeightedQuestion = field(default_factory=WeightedQuestion)
+    nearest: tuple[Nearest, ...] = ()
+    retrieval: Retrieval | None = None
+    pages: Mapping[str, Sequence[Chunk]] = field(default_factory=dict)
+    omissions: Mapping[str, Omission] = field(default_factory=dict)
+    searched_as: SearchedAs | None = None
+    off_topic: bool = False
+    winner: LookupResult | None = None
+    looked_up: Sequence[Candidate] = ()
+    selection: str = ""
+    selected: bool = False
+    choices: Sequence[str] = ()
+
+
+def select_sources(
+    query: ChatQuery,
+    retrieval: Retrieval,
+    looked_up: Sequence[Candidate],
+    snapshot: Snapshot,
+    resources: SearchResources,
+) -> FoundSources:
+    """Return the results that become sources, in as much of their sections as there is room for.
+
+    Args:
+        looked_up: what lookups added to the results, best first.
+    """
+    url, any_number = partial(resources.index.public_url, head=snapshot.head), query.top_k is None
+    strong = retrieval.strong
+    useful: Sequence[Candidate] = load_part("without_waste")(strong) if retrieval.model_judges else strong
+    chosen = choose(useful, query.top_k, resources.settings.faq_top_k)
+    # What was looked up is no answer alone.
+    looked_up = looked_up if chosen else ()
+    # Readers can check what has an address, so it is a source too, behind the search results.
+    candidates = [*chosen, *(added for added in looked_up if added.chunk.url)][: query.top_k]
+    if any_number:
+        candidates = drop_irrelevant(candidates, retrieval.question)
+    # What was looked up may be on no page of the index.
+    pages = {c.chunk.source_file_path: [c.chunk] for c in candidates}
+    pages |= {path: page for path in pages if (page := snapshot.page(path))}
+    passages = make_passages(candidates, url, pages)
+    relevant, candidates = candidates, candidates[: len(passages)]
+    omissions = explain_omissions(
+        retrieval.candidates,
+        ("verdict", () if retrieval.verdict == "no" else retrieval.candidates),
+        ("evidence", retrieval.related),
+        ("unsure", strong),
+        ("section", choose(useful, len(strong), len(strong))),
+        ("limit", chosen),
+        ("relevance", relevant),
+        ("budget", candidates),
+    )
+    if passages and any_number and retrieval.model_judges:
+        is_for_reader = make_reader_filter(query, snapshot, resources.index)
+        around = load_part("fill_room")(candidates, passages, pages, url, is_for_reader)
+        candidates, passages = [*candidates, *(c for c, _ in around)], [*passages, *(p for _, p in around)]
+    first = next((c.chunk.language for c in (*candidates, *retrieval.candidates)), snapshot.head.main_language)
+    chunks = [candidate.chunk for candidate in candidates]
+    return FoundSources(
+        snapshot=snapshot,
+        persona=resources.index.persona(snapshot),
+        passages=passages,
+        shown=[make_source(p, c.chapter_title, c.section_heading) for p, c in zip(passages, chunks, strict=True)],
+        language=retrieval.language or first,
+        source_language=first,
+        words=retrieval.question,
+        nearest=_find_nearest(retrieval.candidates, url),
+        retrieval=retrieval,
+        pages=pages,
+        omissions=omissions,
+        off_topic=not passages and retrieval.answerability.docs < MIN_ON_TOPIC,
+        looked_up=looked_up,
+    )
+
+
+def make_source(passage: Passage, chapter: str, section: str | None = None) -> SourceChunk:
+    """Return a passage as the reader sees it."""
+    flat = " ".join(passage.text.split())
+    return SourceChunk(
+        id=passage.id,
+        chapter=chapter,
+        section=section,
+        snippet=flat if len(flat) <= MAX_SNIPPET_CHARS else f"{cut_to_words(flat, MAX_SNIPPET_CHARS - 1)}…",
+        url=passage.url,
+        score=round(passage.evidence, 4),
+        chunk_id=passage.chunk_id,
+    )
+
+
+def make_place(chunk: Chunk, url: str) -> Nearest:
+    """Return a chunk as a place to read, at its address for readers."""
+    return Nearest(chapter=chunk.chapter_title, section=chunk.section_heading, url=url)
+
+
+def _find_nearest(candidates: Iterable[Candidate], url: Callable[[Chunk], str]) -> tuple[Nearest, ...]:
+    """Return the best place on each of the nearest pages."""
+    near = [c for c in candidates if c.chunk.url and c.evidence >= _MIN_NEAR_EVIDENCE]
+    pages: dict[str, Chunk] = {}
+    for candidate in sorted(near, key=lambda c: -c.evidence):
+        pages.setdefault(candidate.chunk.source_file_path, candidate.chunk)
+    return tuple(make_place(chunk, url(chunk)) for chunk in [*pages.values()][:_MAX_NEAREST])
 
 
 def choose(candidates: Iterable[Candidate], top_k: int | None, faq_top_k: int = MAX_SECTIONS) -> list[Candidate]:

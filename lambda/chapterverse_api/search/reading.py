@@ -1,77 +1,85 @@
-"""Lets the reading model read the first candidates of a search, which orders them anew.
+"""Lets models order the results of a search anew: a reranker, or the reading model, which reads the first candidates.
 
 A candidate's value is linear in three figures: the logarithm of its rank, the cosine of its vector and the question's,
 and the model's relevance. Each is better than the others on some site, so none is left out. A softmax over the values
 says how likely each candidate is the best. How likely the best section is tells good answers from wrong ones, together
-with the relevance of its first candidate and what the words say. Without a reading the words alone say it.
+with the relevance of its first candidate and what the words say.
 `benchmarks/reading_model.py --train` fits the weights in `reading.json`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
 
 from chapterverse.calibration import logistic
+from chapterverse.errors import ProviderError
 from chapterverse.reading import Reading, ReadingModel
 from chapterverse.text import lexical
-from chapterverse.text.json_text import load_json
 from chapterverse.text.markdown import plain
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.quoting.blocks import read_blocks
 from chapterverse_api.draft.requests import PassageReading
-from chapterverse_api.search.ranking import Candidate, section
-from chapterverse_api.search.results import MIN_CONFIDENCE, Retrieval
+from chapterverse_api.search.ranking import Candidate, section, weigh_memories
+from chapterverse_api.search.rerankers import Reranker
+from chapterverse_api.search.results import Retrieval, load_weights, logit
 
 #: Candidates that are read. Twelve put .644 and .757 of the right sections first, on two sets of sites; eight .644 and
 #: .750, in two thirds of the time (`benchmarks/reading_model.py`).
 MAX_READ = 8
 #: Seconds that reading may take, waiting for other questions included. If it would take more, nothing is read.
 MAX_READING_SECONDS = 3.0
-#: How near to 0 and 1 a probability counts.
-_MARGIN = 1e-4
 #: The model was trained on this language alone.
 _LANGUAGE = "en"
 #: Words of other scripts are no words to the model.
 _MIN_ASCII_SHARE = 0.5
 
 
-def read_candidates(
-    retrieval: Retrieval, question: str | None, model: ReadingModel | None, deadline: Deadline
-) -> Retrieval:
+def rerank(retrieval: Retrieval, question: str, reranker: Reranker) -> Retrieval:
+    """Order the candidates by a model, ties as before. If the model fails, keep the order, and note the failure."""
+    if not retrieval.candidates:
+        return retrieval
+    started, failures, relevance = time.perf_counter(), retrieval.failures, None
+    try:
+        relevance = reranker.rerank(question, [c.chunk.embed_text for c in retrieval.candidates])
+    except ProviderError as error:
+        failures = {**failures, "reranker": error}
+    timings = {**retrieval.timings, "rerank": time.perf_counter() - started}
+    if relevance is None:
+        return replace(retrieval, failures=failures, timings=timings)
+    pairs = zip(retrieval.candidates, relevance, strict=True)
+    scored = [c._replace(score=v, components={**c.components, "rerank": v}) for c, v in pairs]
+    return replace(
+        retrieval,
+        candidates=tuple(weigh_memories(sorted(scored, key=lambda c: -c.score))),
+        algorithm=f"{retrieval.algorithm} + {reranker.name}",
+        timings=timings,
+    )
+
+
+def read_candidates(retrieval: Retrieval, question: str, model: ReadingModel, deadline: Deadline) -> Retrieval:
     """Return the results with the first candidates read, and in a better order unless another model ordered them.
 
-    Without a model, time or a question in the model's language the order stays, and the words alone say how likely it
-    is that quotes answer.
+    Without time, or a question in the model's language, they are returned as they are.
 
     Raises:
         ClientDisconnected: the reader left while others were read.
     """
     first = retrieval.candidates[:MAX_READ]
-    weights, readings, parts = _weights(), None, list[list[str]]()
-    if model and question and first and _reads(question, first):
-        step, parts = deadline.step(MAX_READING_SECONDS), [passage_parts(candidate) for candidate in first]
-        passages = [(candidate.chunk.heading_path, own) for candidate, own in zip(first, parts, strict=True)]
-        readings = model.read_question(question, passages, lambda: step.seconds_left)
-        if readings is None:
-            # A reader who left took nobody's time.
-            deadline.check()
-            model.queue.count_late()
+    if not first or not _reads(question, first):
+        return retrieval
+    step, parts = deadline.step(MAX_READING_SECONDS), [passage_parts(candidate) for candidate in first]
+    passages = [(candidate.chunk.heading_path, own) for candidate, own in zip(first, parts, strict=True)]
+    readings = model.read_question(question, passages, lambda: step.seconds_left)
+    if readings is None:
+        # A reader who left took nobody's time.
+        deadline.check()
+        model.queue.count_late()
     if not readings:
-        # The more the docs are sure to answer beside a first candidate that isn't, the likelier another page does:
-        # `docs` has a negative weight. Without it 19 of 144 held questions are answered as if sure from another page,
-        # with it 13.
-        words = retrieval.answerability
-        by_words = logistic(
-            weights["unread_bias"]
-            + weights["unread_first"] * logit(words.first)
-            + weights["unread_docs"] * logit(words.docs)
-        )
-        # Where the owner has fitted a floor, that decides what is answered.
-        is_fitted = retrieval.calibration.questions > 0 and retrieval.sure
-        return replace(retrieval, confidence=max(by_words, MIN_CONFIDENCE) if is_fitted else by_words)
+        return retrieval
+    weights = load_weights("reading.json")
     values = [
         weights["rank"] * math.log(rank) + weights["cosine"] * cosine + weights["relevance"] * reading.relevance
         for rank, (reading, cosine) in enumerate(readings, 1)
@@ -107,18 +115,13 @@ def confidence(relevance: float, share: float, answerability: float) -> float:
         share: the probability that its section holds the best candidate.
         answerability: the probability that its page answers, by the words of the search.
     """
-    weights = _weights()
+    weights = load_weights("reading.json")
     return logistic(
         weights["bias"]
         + weights["first_relevance"] * relevance
         + weights["share"] * logit(share)
         + weights["answerability"] * logit(answerability)
     )
-
-
-def logit(probability: float) -> float:
-    """Return the log-odds of a probability, which is kept a little away from 0 and 1."""
-    return math.log(max(_MARGIN, probability) / max(_MARGIN, 1 - probability))
 
 
 def passage_parts(candidate: Candidate) -> list[str]:
@@ -156,9 +159,3 @@ def _is_readable(text: str) -> bool:
     letters = [c for c in text if c.isalpha()]
     is_latin = sum(map(str.isascii, letters)) >= _MIN_ASCII_SHARE * len(letters)
     return is_latin and lexical.prose_language(text, lexical.LANGUAGES) in (None, _LANGUAGE)
-
-
-@cache
-def _weights() -> Mapping[str, float]:
-    weights: dict[str, float] = load_json("chapterverse_api.search", "reading.json")
-    return weights

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from chapterverse.model import Chunk, Head
-from chapterverse_api import rejections
+from chapterverse_api import log, rejections
 from chapterverse_api.contract import RetrievalRequest
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.observability import log
-from chapterverse_api.observability.query_state import QueryProgress
+from chapterverse_api.log import QueryProgress
 from chapterverse_api.retrieval_contract import (
     ChunkImage,
     ChunkTable,

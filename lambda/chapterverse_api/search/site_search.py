@@ -1,143 +1,233 @@
-"""Searches in the docs version and language of the reader's page.
+"""Searches the index for a question: one generation, in the docs version and language of the reader's page.
 
 A search never leaves the version, because a sentence that is true of one release may be wrong for another. It leaves
-the language if that holds no answer, and the answer says so. A follow-up is also searched for as `query_rewriting`
-writes it, and the scores of that search count two thirds. Measured on 132 later turns of human conversations
-(mtrag-human): a page that answers is among the sources of .77 (.73 without the conversation).
+the language if that holds no answer, and the answer says so. A follow-up is also searched for as it was rewritten, and
+the scores of that search count two thirds. Measured on 132 later turns of human conversations (mtrag-human): a page
+that answers is among the sources of .77 (.73 without the conversation).
+
+A score only orders: the first result may still be irrelevant. The evidence of a chunk, calibrated for the index, is the
+probability that it is about the question's subject.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, TypeAlias
 
-from chapterverse.calibration import read_weights
-from chapterverse.embedding import Embedder
+from chapterverse.calibration import Calibration, read_weights
+from chapterverse.embedding import MAX_COMPONENT, Embedder
+from chapterverse.errors import InputError, ProviderError, observing_retries
 from chapterverse.filters import EVERYTHING, And, Filter, FilterTree, In, all_of, fields, holds, map_addresses, resolve
 from chapterverse.model import MEMORY, PAGE, Chunk
+from chapterverse.settings import Settings
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.tokens import cut_to_bytes
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.conversation.detection import FollowUpVerdict, detect_follow_up
-from chapterverse_api.conversation.history import Conversation
-from chapterverse_api.conversation.query_rewriting import ContextualQuery, rewrite_follow_up
+from chapterverse_api.conversation.detection import ContextualQuery, FollowUpVerdict
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Writer
-from chapterverse_api.index.addresses import on_page, page_of
-from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.observability.query_state import QueryProgress
-from chapterverse_api.search.reading import read_candidates
+from chapterverse_api.index.site_index import SiteIndex, on_page, page_of
+from chapterverse_api.log import QueryProgress
+from chapterverse_api.search.question import correct
+from chapterverse_api.search.ranking import Wording, weigh_memories, with_sides
+from chapterverse_api.search.reading import read_candidates, rerank
 from chapterverse_api.search.rerankers import Reranker
-from chapterverse_api.search.results import Retrieval, matched_share, merge_retrievals
-from chapterverse_api.search.search import SearchRequest, rerank, retrieve, retrieve_again
+from chapterverse_api.search.results import Retrieval, answer_features, answerability, matched_share, merge_retrievals
 
 if TYPE_CHECKING:
     from chapterverse.reading import ReadingModel
 
+LEXICAL_ALGORITHM = "bm25-code-aware + structure"
+HYBRID_ALGORITHM = "bm25-code-aware + dense, min-max linear + structure"
 #: If a question only may be a follow-up, the best result of its rewriting must hold this share of its own words.
 _MIN_OWN_WORD_SHARE = 0.3
+#: Writes what else to search for, for a question that can't stand alone; None if there is nothing else.
+Rewrite: TypeAlias = Callable[[], ContextualQuery | None]
 
 
 @dataclass(frozen=True, slots=True)
-class FollowUp:
-    """How a question may depend on the conversation; by default it stands alone.
+class SearchRequest:
+    """What one search looks for.
 
     Attributes:
-        verdict: whether it is a follow-up, by its own words.
-        rewrite: returns what else to search for. It is called only if the question can't stand alone: it may ask a
-            model.
+        question: the reader's words; None for a search by `vector` alone.
+        vector: a dense vector of the index's own embedder; None if the question is still to be embedded.
+        filters: narrow the search (see `filters.parse_filter`).
+        page: the page that the reader is on (see `site_index.page_of`), which comes a little earlier.
+        weight: share of the dense side in the fusion; None for the index's own.
     """
 
-    verdict: FollowUpVerdict = "no"
-    rewrite: Callable[[], ContextualQuery | None] = lambda: None
-
-    @classmethod
-    def detect(
-        cls,
-        question: str,
-        conversation: Conversation,
-        writer: Writer | None,
-        deadline: Deadline,
-        languages: Sequence[str],
-    ) -> Self:
-        """Return how a question depends on a conversation. The arguments are those of `rewrite_follow_up`."""
-        verdict = detect_follow_up(question, languages) if conversation.questions else "no"
-        return cls(verdict, lambda: rewrite_follow_up(question, conversation, writer, deadline, languages))
+    question: str | None
+    vector: Sequence[float] | None = None
+    filters: FilterTree | None = None
+    page: str = ""
+    weight: float | None = None
 
 
-_NO_FOLLOW_UP = FollowUp()
+def retrieve(
+    snapshot: Snapshot, embedder: Embedder | None, request: SearchRequest, progress: QueryProgress | None = None
+) -> Retrieval:
+    """Search one generation of the index.
+
+    Args:
+        progress: the question's states, which a search takes on to `searching`.
+
+    Raises:
+        InputError: the vector is not of the index's size.
+    """
+    progress = progress or QueryProgress("", logged=False)
+    corrected, vector = correct(request.question or "", snapshot), request.vector
+    failures, timings, started = dict[str, ProviderError](), dict[str, float](), time.perf_counter()
+    if vector is not None:
+        _check_vector(vector, snapshot.head.embedder.size)
+    progress.enter("embedding")
+    if vector is not None:
+        progress.model = snapshot.head.embedder.name
+    elif request.question is not None and embedder is not None:
+        try:
+            with observing_retries(progress.retry):
+                vector = embedder.embed_query(corrected)
+            progress.model = embedder.card.name
+        # Its words are still searched.
+        except ProviderError as error:
+            failures["embedder"] = error
+            progress.retry()
+        timings["embed"] = time.perf_counter() - started
+    progress.enter("searching")
+    return _search(snapshot, request, corrected, vector, failures, timings)
+
+
+def _search(
+    snapshot: Snapshot,
+    request: SearchRequest,
+    corrected: str,
+    vector: Sequence[float] | None,
+    failures: Mapping[str, ProviderError],
+    timings: Mapping[str, float],
+) -> Retrieval:
+    """Find, rank and weigh."""
+    head, times = snapshot.head, [time.perf_counter()]
+    wording = Wording.read(corrected, head.languages)
+    hits = wording.find(snapshot, request.filters, vector)
+    times.append(time.perf_counter())
+    ranked = hits.rank_hits(head.fusion_weight if request.weight is None else request.weight, request.page)
+    times.append(time.perf_counter())
+    hits = hits.without_details(ranked, snapshot)
+    calibration = Calibration.from_json(head.calibration)
+    sides = hits.candidates(wording.sides(snapshot, request.filters), calibration)
+    candidates = with_sides(weigh_memories(hits.candidates(ranked, calibration)), sides)
+    features = answer_features(candidates, hits.question, calibration, head.chunks)
+    times.append(time.perf_counter())
+    took = {stage: b - a for stage, a, b in zip(("search", "rank", "weigh"), times, times[1:], strict=False)}
+    return Retrieval(
+        candidates=tuple(candidates),
+        question=hits.question,
+        calibration=calibration,
+        total=len(hits.by_id),
+        algorithm=HYBRID_ALGORITHM if vector is not None else LEXICAL_ALGORITHM,
+        failures=failures,
+        timings={**timings, **{stage: timings.get(stage, 0.0) + seconds for stage, seconds in took.items()}},
+        vector=vector,
+        searched=corrected,
+        subject=wording.subject,
+        answerability=answerability(features),
+        compares=wording.compares,
+        sides=frozenset(side.chunk.chunk_id for side in sides),
+    )
+
+
+def _check_vector(vector: Sequence[float], size: int) -> None:
+    if not size:
+        raise InputError("The index holds no dense vectors: send a query.", field="embedding")
+    if len(vector) != size:
+        raise InputError(f"The index holds vectors of {size} dimensions.", field="embedding")
+    # The engine counts in 32 bits, so a larger number is infinite. A vector of zeros has no direction.
+    if not any(vector) or not all(abs(v) <= MAX_COMPONENT for v in vector):
+        raise InputError("The embedding needs finite numbers that are not all zero.", field="embedding")
+
+
+def order_by_models(
+    retrieval: Retrieval,
+    question: str | None,
+    reranker: Reranker | None,
+    reader: ReadingModel | None,
+    deadline: Deadline,
+) -> Retrieval:
+    """Let the models that there are order the results, and say how likely quotes of the first ones answer.
+
+    Raises:
+        ClientDisconnected: the reader left while the reading model read for others.
+    """
+    if question and reranker:
+        retrieval = rerank(retrieval, question, reranker)
+    if question and reader:
+        retrieval = read_candidates(retrieval, question, reader, deadline)
+    return retrieval if retrieval.confidence is not None else replace(retrieval, confidence=retrieval.unread_confidence)
 
 
 def search_follow_up(
-    question: str, follow_up: FollowUp, search: Callable[[str], Retrieval]
-) -> tuple[Retrieval, ContextualQuery | None]:
-    """Return the results, and the rewriting that they are also of; None if the question stands alone."""
-    question_only = search(question)
-    if follow_up.verdict == "no" or (follow_up.verdict == "perhaps" and question_only.sure):
-        return question_only, None
-    query = follow_up.rewrite()
-    if query is None:
-        return question_only, None
-    in_context = search(query.text)
-    if follow_up.verdict == "perhaps" and not _holds_own_words(question_only, in_context):
-        return question_only, None
-    return merge_retrievals(question_only, in_context), query
+    question: str, verdict: FollowUpVerdict, rewrite: Rewrite, search: Callable[[str], Retrieval]
+) -> Retrieval:
+    """Return the results of a question, and of its rewriting if it can't stand alone.
 
-
-def _holds_own_words(question_only: Retrieval, in_context: Retrieval) -> bool:
-    """Whether the best result of the rewriting holds enough words of the question itself."""
-    best = in_context.candidates[:1]
-    return bool(best) and matched_share(best[0], question_only.question) >= _MIN_OWN_WORD_SHARE
-
-
-@dataclass(frozen=True, slots=True)
-class SiteResults:
-    """The results of a search for a reader.
-
-    Attributes:
-        language: BCP 47 tag of the reader's language, if it is known.
-        contextual_query: what a follow-up was also searched for as; None if the question stands alone.
+    Args:
+        verdict: whether it is a follow-up, by its own words.
+        rewrite: returns what else to search for. It may ask a model, so it is called only if needed.
     """
-
-    retrieval: Retrieval
-    language: str | None
-    contextual_query: ContextualQuery | None = None
+    question_only = search(question)
+    if verdict == "no" or (verdict == "perhaps" and question_only.sure):
+        return question_only
+    query = rewrite()
+    if query is None:
+        return question_only
+    in_context = search(query.text)
+    # The best result of the rewriting must hold enough words of the question itself.
+    own = [matched_share(best, question_only.question) for best in in_context.candidates[:1]]
+    if verdict == "perhaps" and not (own and own[0] >= _MIN_OWN_WORD_SHARE):
+        return question_only
+    return replace(merge_retrievals(question_only, in_context), contextual_query=query)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResources:
-    """The models of a search, and the time that it has.
+    """What a question is searched with, and the time that it has.
 
     Attributes:
         progress: the question's states.
-        model_judges: whether a language model will judge the passages.
+        writer: the language model that will judge the passages and write; None without one.
     """
 
+    index: SiteIndex
+    settings: Settings
     embedder: Embedder | None
     reranker: Reranker | None
     reader: ReadingModel | None
     deadline: Deadline
     progress: QueryProgress
-    model_judges: bool = False
+    writer: Writer | None = None
 
 
 def search_site(
     query: ChatQuery,
     snapshot: Snapshot,
-    index: SiteIndex,
     resources: SearchResources,
-    follow_up: FollowUp = _NO_FOLLOW_UP,
-) -> SiteResults:
+    verdict: FollowUpVerdict = "no",
+    rewrite: Rewrite = lambda: None,
+) -> Retrieval:
     """Search for a question in the version and language of the reader's page.
+
+    Args:
+        verdict, rewrite: as in `search_follow_up`; without them the question stands alone.
 
     Raises:
         ClientDisconnected: the reader left before the reranker was called.
         IndexFault: the index can't be read.
     """
-    question = query.query or ""
+    question, index = query.query or "", resources.index
     page = index.published_url(query.page_url or "", snapshot.head)
     language, languages = _languages(query, page, snapshot)
     # A memory informs, and is never cited.
@@ -147,17 +237,14 @@ def search_site(
         request = SearchRequest(text, filters=filters, page=page_of(page))
         return _search_languages(request, languages, snapshot, resources)
 
-    retrieval, contextual_query = search_follow_up(question, follow_up, search)
-    retrieval = replace(retrieval, model_judges=resources.model_judges)
+    retrieval = search_follow_up(question, verdict, rewrite, search)
+    retrieval = replace(retrieval, language=language, model_judges=resources.writer is not None)
     # A refusal is not worth a reranker's price, nor is an answer whose reader has left.
     resources.deadline.check()
     if question and retrieval.verdict != "no":
-        text = contextual_query.text if contextual_query else retrieval.searched
-        retrieval = rerank(retrieval, text, resources.reranker)
-        retrieval = read_candidates(retrieval, text, resources.reader, resources.deadline)
-    if query.user_context:
-        retrieval = _break_ties(retrieval, query.user_context, snapshot)
-    return SiteResults(retrieval, language, contextual_query)
+        text = retrieval.contextual_query.text if retrieval.contextual_query else retrieval.searched
+        retrieval = order_by_models(retrieval, text, resources.reranker, resources.reader, resources.deadline)
+    return _break_ties(retrieval, query.user_context, snapshot) if query.user_context else retrieval
 
 
 def _search_languages(
@@ -167,11 +254,12 @@ def _search_languages(
     if not languages:
         return retrieve(snapshot, resources.embedder, request, resources.progress)
     narrow = replace(request, filters=all_of(request.filters, In("language", languages)))
-    retrieval = retrieve(snapshot, resources.embedder, narrow, resources.progress)
-    if retrieval.verdict != "no":
-        return retrieval
-    everywhere = retrieve_again(retrieval, snapshot, request)
-    return replace(everywhere, other_language=True) if everywhere.sure else retrieval
+    first = retrieve(snapshot, resources.embedder, narrow, resources.progress)
+    if first.verdict != "no":
+        return first
+    # The question is embedded, or that has failed, for both.
+    everywhere = _search(snapshot, request, first.searched, first.vector, first.failures, first.timings)
+    return replace(everywhere, other_language=True) if everywhere.sure else first
 
 
 def _break_ties(retrieval: Retrieval, context: str, snapshot: Snapshot) -> Retrieval:

@@ -15,9 +15,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from chapterverse.calibration import Calibration
-from chapterverse.calibration.sampling import fit_to_index
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexLocked
 from chapterverse.indexing.diff import Diff, SourceSet
+from chapterverse.indexing.evidence_fit import fit_to_index
 from chapterverse.indexing.plan import IndexPlan
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.target import Target, row_pipeline
@@ -162,17 +162,21 @@ def measured_fields(head: Head | None, card: EmbedderCard) -> dict[str, Any]:
 
     They hold until the embedder or the rules for words change.
     """
-    if head is None or not Calibration.from_json(head.calibration).questions:
+    if head is None or not _is_measured(head):
         return {}
     if head.embedder.fingerprint != card.fingerprint or ENCODER not in head.pipeline.split():
         return {}
     return {"calibration": head.calibration, "fusion_weight": head.fusion_weight}
 
 
+def _is_measured(head: Head) -> bool:
+    """Whether a head's calibration was made from questions, and not fitted to the index itself."""
+    return bool(Calibration.from_json(head.calibration).questions)
+
+
 def _warn_of_lost_calibration(before: Head | None, after: Head) -> list[str]:
     """Return a warning if a calibration by questions was replaced by one fitted to the index itself."""
-    by_questions = [h is not None and Calibration.from_json(h.calibration).questions > 0 for h in (before, after)]
-    if by_questions != [True, False]:
+    if before is None or not _is_measured(before) or _is_measured(after):
         return []
     warning = (
         f"The calibration of {after.scope} was made for another embedder, or for words read by other rules, so it was"

@@ -87,7 +87,6 @@ def read_marked_pages(
 
 
 def _read_marked_page(pages: SitePagesDraft, path: str, content: bytes, base: str) -> BuiltPage | None:
-    """Return a page to index; the draft notes any other."""
     # Loaded only if a page changed.
     from chapterverse.readers.built_site import page_to_index, reason_to_leave_out
     from chapterverse.readers.html.metadata import read_metadata

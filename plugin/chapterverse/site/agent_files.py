@@ -24,10 +24,9 @@ from chapterverse.readers.html.dom import Edit, apply_edits
 from chapterverse.readers.urls import SAFE, clean_base
 from chapterverse.settings import Settings
 from chapterverse.site import overview
-from chapterverse.site.delivery import replace_file
+from chapterverse.site.delivery import SecretFilter, replace_file, walk
 from chapterverse.site.markdown_page import PAGE_MARK, PageFile, RenderedPage, digest, markdown_page, markdown_path
 from chapterverse.site.overview import SKILL_INDEX, AgentOptions, SiteFacts, page_groups
-from chapterverse.site.secrets import SecretFilter, walk
 from chapterverse.site.tags import open_frame, put, put_link
 from chapterverse.text.json_text import parse_json
 

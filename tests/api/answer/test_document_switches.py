@@ -17,11 +17,10 @@ from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
-from chapterverse_api.answer.search import find_sources
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest
+from chapterverse_api.ext.conversations.records import StoredTurn, open_records
 from chapterverse_api.ext.conversations.threads import Threads
-from chapterverse_api.records import StoredTurn, open_records
 from chapterverse_api.service import Service
 
 ENTRIES = "\n\n".join(
@@ -60,7 +59,8 @@ def index(settings: Settings, docs: Path) -> None:
 def context(settings: Settings, **chosen: Any) -> Sources:
     service = quill.service(settings.override(**chosen))
     # About a selection, so that no entry is the answer alone.
-    return find_sources(Turn.open(ChatQuery(query=QUESTION), service.resources), "The engine key of a fleet.")
+    query = ChatQuery(query=QUESTION, selected_text="The engine key of a fleet.")
+    return Turn.open(query, service.resources).search()
 
 
 def entries(found: Sources) -> int:

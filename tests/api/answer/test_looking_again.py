@@ -17,16 +17,16 @@ from chapterverse.text.tokens import PROMPT_TOKEN_BYTES
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.app import create_app
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.ext.budget.daily_budget import DailyBudget, UsualCost
 from chapterverse_api.ext.budget.metering import usual_cost
 from chapterverse_api.ext.evaluation.trace_command import trace_answer
 from chapterverse_api.ext.models.prompts import MAX_ROUND_TOKENS
 from chapterverse_api.ext.models.tool_rounds import MAX_QUERY_CHARS
-from chapterverse_api.limits.memory import MemoryLimiter
+from chapterverse_api.limits import MemoryLimiter
+from chapterverse_api.rejections import make_query
 from chapterverse_api.service import Service
-from chapterverse_api.validation import make_query
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import KEY as COHERE_KEY
 from fakes.cohere_server import CohereServer

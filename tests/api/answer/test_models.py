@@ -22,7 +22,7 @@ from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Message, R
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.ext.budget.daily_budget import DailyBudget, TurnBudget, UsualCost
 from chapterverse_api.ext.evaluation.session import EvaluationSession
-from chapterverse_api.limits.memory import MemoryLimiter
+from chapterverse_api.limits import MemoryLimiter
 from chapterverse_api.service import Service
 from fakes.cohere_chat import ChatReply, ChatRequest
 from fakes.cohere_server import KEY, CohereServer

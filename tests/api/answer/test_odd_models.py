@@ -13,7 +13,7 @@ import pytest
 
 from api import quill
 from chapterverse.settings import Settings
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.contract import ChatResponse
 from chapterverse_api.ext.budget.circuit_breaker import FAILURE_THRESHOLD
 from fakes.loopback import Fault

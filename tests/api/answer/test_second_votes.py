@@ -17,7 +17,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.resources import BudgetLevel
 from chapterverse_api.answer.turn import Turn
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Segment
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import MAX_VOTE_BYTES, MAX_VOTES, Span

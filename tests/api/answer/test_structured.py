@@ -18,7 +18,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.app import create_app
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Writer

@@ -17,17 +17,16 @@ from api.answer.test_structured import TASKS
 from api.scripted import Client
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
-from chapterverse_api.answer.search import find_sources
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.app import create_app
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.contract import ChatResponse
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.draft.requests import ToolCall
 from chapterverse_api.ext.agents.tools.site_tools import read_tools
 from chapterverse_api.ext.models.tool_rounds import TOOL_CALLS, _DocsTools
+from chapterverse_api.rejections import make_query
 from chapterverse_api.service import Service
-from chapterverse_api.validation import make_query
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import KEY as COHERE_KEY
 from fakes.cohere_server import CohereServer
@@ -262,7 +261,7 @@ def test_calls_in_a_text_are_made_for_data_too(settings: Settings, model: OpenAI
 def test_a_reader_who_leaves_is_no_fault_of_a_tool(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
     service, deadline = ServiceSession.open(settings), Deadline()
     turn = Turn.open(make_query(query="How do I clear the cache?"), service.resources, deadline=deadline)
-    turn.sources = find_sources(turn)
+    turn.search()
     site_tools = service.turn_tools(deadline)
     assert site_tools
     deadline.abort()

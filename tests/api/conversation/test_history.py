@@ -4,9 +4,9 @@ import pytest
 
 from api.conversation.talks import DOCKER, REFUSED, SIGNER, said, signed, talk
 from chapterverse_api.contract import Message
-from chapterverse_api.conversation.history import REPORTED
+from chapterverse_api.conversation.transcript import REPORTED
 from chapterverse_api.draft.requests import MAX_HISTORY_TOKENS, MAX_PROMPT_MESSAGES, ChatMessage, estimate_tokens
-from chapterverse_api.records import StoredThread, StoredTurn
+from chapterverse_api.ext.conversations.records import StoredThread, StoredTurn
 
 
 def kept(*pairs: tuple[str, str], summary: str = "", status: str = "answered") -> StoredThread:

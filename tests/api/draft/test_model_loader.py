@@ -16,7 +16,7 @@ from chapterverse import local_server as entry_points
 from chapterverse.errors import ModelLoading
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.ext.budget.circuit_breaker import FAILURE_THRESHOLD
 from chapterverse_api.ext.openai.model_loader import ModelLoader, open_loaders
@@ -69,7 +69,7 @@ def test_readers_get_quotes_until_the_model_is_loaded(index: Path, cold: ColdMod
 def test_a_process_without_such_a_model_loads_nothing_of_the_room() -> None:
     program = (
         "import sys\nfrom chapterverse.settings import Settings\n"
-        "from chapterverse_api.service_loader import ServiceLoader\n"
+        "from chapterverse_api.app import ServiceLoader\n"
         "ServiceLoader(Settings(generator=sys.argv[1])).load_models()()\n"
         "print('chapterverse_api.ext.openai.model_loader' in sys.modules)"
     )

@@ -17,7 +17,7 @@ from api import quill
 from api.scripted import Client, serving
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.service import Service

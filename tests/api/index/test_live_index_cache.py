@@ -161,7 +161,7 @@ def test_what_is_not_whole_or_not_of_this_store_does_not_serve(
 READ = """
 import sys
 from chapterverse.settings import Settings
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 service = ServiceSession.open(Settings(store=sys.argv[1]))
 answer = service.answer(query=sys.argv[2])
 assert answer["status"] == "answered", answer

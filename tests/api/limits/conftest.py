@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from chapterverse_api.ext.dynamodb.limiter import DynamoLimiter
-from chapterverse_api.limits.memory import MemoryLimiter
-from chapterverse_api.limits.protocols import Limiter
-from chapterverse_api.limits.sqlite import SqliteLimiter
+from chapterverse_api.ext.limiter.sqlite import SqliteLimiter
+from chapterverse_api.limits import Limiter, MemoryLimiter
 from fakes import dynamodb_server
 
 #: Returns a limiter over the same counters at every call, as another process would have it.

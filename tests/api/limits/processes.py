@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from api.limits.schedules import CLIENTS, Entry, Turn, plans
-from chapterverse_api.limits.sqlite import SqliteLimiter
+from chapterverse_api.ext.limiter.sqlite import SqliteLimiter
 
 ACCOUNT = "docs"
 #: Microdollars: a third of what the clients would set aside.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from chapterverse_api.limits.protocols import Limiter, RateWindow
+from chapterverse_api.limits import Limiter, RateWindow
 
 CLIENTS = 32
 #: Schedules of a run, over all limiters: a thousand at night.

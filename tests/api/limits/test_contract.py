@@ -8,7 +8,7 @@ from api.limits.conftest import Open
 from chapterverse.errors import ConfigurationError
 from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
-from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, RateWindow
+from chapterverse_api.limits import ACCOUNT_SECONDS, RateWindow
 
 #: Midnight of 2026-11-21 (UTC): a minute, an hour and a day begin.
 MIDNIGHT = 1_795_219_200.0

@@ -11,7 +11,7 @@ from chapterverse.errors import ConfigurationError
 from chapterverse.ext.aws import AwsFault, AwsService
 from chapterverse.settings import Settings
 from chapterverse_api.ext.dynamodb.limiter import ABANDONED_SECONDS, MAX_STALE_ATTRIBUTES, DynamoLimiter
-from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
+from chapterverse_api.limits import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 from fakes import dynamodb_server
 from fakes.dynamodb_server import DynamoServer, doubled, refused, said, unanswered
 from fakes.moto_server import Application, Environ, Fault

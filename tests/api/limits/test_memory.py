@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from api.limits.test_contract import DAY, HOUR, MIDNIGHT, MINUTE
-from chapterverse_api.limits.memory import MemoryLimiter
-from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, RateWindow
+from chapterverse_api.limits import ACCOUNT_SECONDS, MemoryLimiter, RateWindow
 
 
 def size(limiter: MemoryLimiter) -> int:

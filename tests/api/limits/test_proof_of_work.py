@@ -22,8 +22,7 @@ from chapterverse_api.ext.work.proof_of_work import (
     check_solution,
     make_challenge,
 )
-from chapterverse_api.limits.memory import MemoryLimiter
-from chapterverse_api.limits.protocols import RateWindow
+from chapterverse_api.limits import MemoryLimiter, RateWindow
 
 KEY = b"0123456789abcdef" * 4
 SITE, READER = "docs", "c" * 32

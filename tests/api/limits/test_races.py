@@ -14,8 +14,7 @@ from api.limits.conftest import Open
 from api.limits.schedules import CLIENTS, Attempt, Entry, judge, judge_rush, rush, share, spend
 from api.limits.test_contract import DAY, HOUR, MIDNIGHT, MINUTE
 from chapterverse_api.ext.dynamodb.limiter import DynamoLimiter
-from chapterverse_api.limits.memory import MemoryLimiter
-from chapterverse_api.limits.protocols import RateWindow, Reservation
+from chapterverse_api.limits import MemoryLimiter, RateWindow, Reservation
 from fakes import dynamodb_server
 from fakes.dynamodb_server import DynamoServer, doubled, sometimes, unanswered
 

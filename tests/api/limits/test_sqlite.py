@@ -12,8 +12,8 @@ import pytest
 from api.limits import processes
 from api.limits.schedules import judge, share
 from api.limits.test_contract import DAY, HOUR, MIDNIGHT, MINUTE
-from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow
-from chapterverse_api.limits.sqlite import SqliteLimiter
+from chapterverse_api.ext.limiter.sqlite import SqliteLimiter
+from chapterverse_api.limits import ACCOUNT_SECONDS, LimiterFault, RateWindow
 
 WINDOWS = [RateWindow(10, MINUTE), RateWindow(60, HOUR), RateWindow(200, DAY)]
 

@@ -16,9 +16,11 @@ from api import quill
 from api.scripted import ANSWER, META, Client, Scripted
 from chapterverse.errors import IndexFault
 from chapterverse.settings import Settings
+from chapterverse_api import log
+from chapterverse_api.answer.event import AnswerGiven, measure
 from chapterverse_api.app import create_app
-from chapterverse_api.contract import Events
-from chapterverse_api.observability import metrics
+from chapterverse_api.contract import ChatQuery, Events
+from chapterverse_api.ext.aws import metrics
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import KEY, CohereServer
 from fakes.recorded_log import recorded_log
@@ -79,12 +81,9 @@ class Measured(Scripted):
 
     def chat(self, *arguments: Any, **options: Any) -> Events:
         yield META
-        metrics.measure_turn(
-            seconds=1.25,
-            stages={"embed": 0.05, "search": 0.01, "weigh": 0.001, "rerank": 0.06, "generate": 0.9},
-            degraded=True,
-        )
-        metrics.measure(CostUsd=0.0031, InputTokens=4000, OutputTokens=300, BudgetShare=81.5)
+        stages = {"embed": 0.05, "search": 0.01, "weigh": 0.001, "rerank": 0.06, "generate": 0.9}
+        measure(AnswerGiven(ChatQuery(query="a"), ANSWER, None, 1.25, stages, True, None, None, 0.0))
+        log.measure(CostUsd=0.0031, InputTokens=4000, OutputTokens=300, BudgetShare=81.5)
         yield ANSWER
 
 
@@ -228,8 +227,7 @@ def test_every_metric_and_no_stage_at_all_are_within_the_format() -> None:
 
 
 def test_outside_of_a_request_there_is_nothing_to_measure(lines: io.StringIO) -> None:
-    metrics.measure_turn(seconds=1)
-    metrics.measure(Errors=1)
+    log.measure(Errors=1)
     assert lines.getvalue() == ""
 
 

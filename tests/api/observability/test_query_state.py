@@ -14,7 +14,7 @@ from chapterverse.ext.cohere.embedder import CohereEmbedder
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import RetrievalRequest
-from chapterverse_api.observability.query_state import QueryProgress, QueryState
+from chapterverse_api.log import QueryProgress, QueryState
 from fakes.cohere_server import KEY, CohereServer
 from fakes.loopback import failing
 

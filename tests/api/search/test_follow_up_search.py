@@ -6,11 +6,9 @@ import pytest
 
 from api import quill
 from chapterverse.store import Snapshot, only_scope, open_store
-from chapterverse_api.conversation.detection import FollowUpVerdict, detect_follow_up
-from chapterverse_api.conversation.query_rewriting import ContextualQuery
+from chapterverse_api.conversation.detection import ContextualQuery, FollowUpVerdict, detect_follow_up
 from chapterverse_api.search.results import Retrieval, merge_retrievals
-from chapterverse_api.search.search import SearchRequest, retrieve
-from chapterverse_api.search.site_search import FollowUp, search_follow_up
+from chapterverse_api.search.site_search import SearchRequest, retrieve, search_follow_up
 
 CACHE = "How do I clear the cache of old renders?"
 
@@ -25,11 +23,13 @@ def searched(
     question: str, snapshot: Snapshot, earlier: str = CACHE, verdict: FollowUpVerdict | None = None
 ) -> tuple[Retrieval, ContextualQuery | None]:
     query = ContextualQuery(f"{earlier}\n{question}", earlier) if earlier else None
-    return search_follow_up(
+    found = search_follow_up(
         question,
-        FollowUp(verdict or detect_follow_up(question, ["en"]), lambda: query),
+        verdict or detect_follow_up(question, ["en"]),
+        lambda: query,
         lambda text: retrieve(snapshot, None, SearchRequest(text)),
     )
+    return found, found.contextual_query
 
 
 def test_a_question_that_stands_alone_is_searched_as_if_nothing_was_said(snapshot: Snapshot) -> None:
@@ -85,5 +85,5 @@ def test_only_a_rewriting_that_is_used_may_be_answered_in_another_language(
     def search(text: str) -> Retrieval:
         return replace(retrieve(snapshot, None, SearchRequest(text)), other_language=text == query.text)
 
-    found, _ = search_follow_up(question, FollowUp(verdict, lambda: query), search)
+    found = search_follow_up(question, verdict, lambda: query, search)
     assert found.other_language == elsewhere

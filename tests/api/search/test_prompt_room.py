@@ -7,7 +7,6 @@ from typing import Any
 from api import quill
 from chapterverse.model import FAQ, Chunk
 from chapterverse.text import lexical
-from chapterverse_api.answer.search import find_sources
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.ext.models.prompt_room import fill_room, find_around, without_waste
@@ -58,7 +57,7 @@ def context_of(root: Path, question: str, *, model: bool, **fields: Any) -> Sour
     with OpenAIServer() as server:
         own = {"generator": "openai:gpt-4.1-mini", "openai_url": server.url, "openai_api_key": KEY} if model else {}
         resources = quill.service(settings.override(**own)).resources
-        return find_sources(Turn.open(ChatQuery(query=question, **fields), resources))
+        return Turn.open(ChatQuery(query=question, **fields), resources).search()
 
 
 def test_a_prompt_holds_what_stands_around_the_best_section(tmp_path: Path) -> None:

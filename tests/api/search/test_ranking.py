@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from chapterverse.model import Chunk
 from chapterverse.store import Hit
 from chapterverse.text import lexical
-from chapterverse_api.index.addresses import page_of
+from chapterverse_api.index.site_index import page_of
 from chapterverse_api.search.ranking import Candidate, QueryFeatures, fuse, rank
 
 QUESTION = "How do I clear the cache?"

@@ -7,7 +7,6 @@ import pytest
 
 from api import quill
 from chapterverse.model import Chunk, SparseVector
-from chapterverse_api.answer.search import find_sources
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.search.ranking import Candidate
@@ -87,7 +86,7 @@ def test_in_a_section_the_chunk_of_the_named_tab_comes_first() -> None:
 
 
 def made(service: Service, **fields: object) -> Sources:
-    return find_sources(Turn.open(ChatQuery.model_validate({"query": QUESTION, **fields}), service.resources))
+    return Turn.open(ChatQuery.model_validate({"query": QUESTION, **fields}), service.resources).search()
 
 
 def quoted(answer: ChatResponse) -> str:

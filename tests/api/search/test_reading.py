@@ -25,7 +25,7 @@ from chapterverse_api.contract import ChatQuery, ChatResponse, RetrievalRequest
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.search import reading
 from chapterverse_api.search.results import Retrieval
-from chapterverse_api.search.search import SearchRequest, retrieve
+from chapterverse_api.search.site_search import SearchRequest, retrieve
 from chapterverse_api.service import Service
 
 pytest.importorskip("onnxruntime")
@@ -187,9 +187,11 @@ def test_without_time_the_order_of_the_search_stays_and_the_status_says_so(setti
 
 def test_a_reader_who_left_was_not_late(settings: Settings) -> None:
     service, left = quill.service(settings), Deadline()
+    reader = service.resources.models.reader
+    assert reader
     left.abort()
     with pytest.raises(ClientDisconnected):
-        reading.read_candidates(_retrieval(service), QUESTION, service.resources.models.reader, left)
+        reading.read_candidates(_retrieval(service), QUESTION, reader, left)
     assert service.status().degraded == []
 
 

@@ -6,47 +6,43 @@ from pathlib import Path
 import pytest
 
 from api import quill
-from chapterverse.calibration import WeightedQuestion
-from chapterverse.calibration.evidence import Synonym
+from chapterverse.calibration import Synonym, WeightedQuestion
 from chapterverse.model import SparseVector
-from chapterverse_api.commands.session import ServiceSession
-from chapterverse_api.search.hybrid import SHARE, SearchTerms
+from chapterverse_api.commands import ServiceSession
+from chapterverse_api.search.ranking import SHARE, add_synonyms
 
 IDF = {1: 4.0, 2: 1.0}
 VECTOR = SparseVector((1, 2), (1.0, 1.0))
 
 
-def terms(*synonyms: Synonym) -> SearchTerms:
-    return SearchTerms.with_synonyms(WeightedQuestion((((1,),), ((2,),)), (4.0, 1.0), synonyms=synonyms), IDF, VECTOR)
+def terms(*synonyms: Synonym) -> tuple[dict[int, float], SparseVector]:
+    return add_synonyms(WeightedQuestion((((1,),), ((2,),)), (4.0, 1.0), synonyms=synonyms), IDF, VECTOR)
 
 
 def test_a_question_without_synonyms_is_searched_as_it_stands() -> None:
-    found = terms()
-    assert (found.values, found.vector, found.synonyms) == (IDF, VECTOR, frozenset())
+    assert terms() == (IDF, VECTOR)
 
 
 def test_a_synonym_counts_a_share_of_its_idf() -> None:
-    found = terms(Synonym((0,), 4.0, 9, 3.0))
-    assert found.values == {**IDF, 9: pytest.approx(SHARE * 3.0)}
-    assert found.vector == SparseVector((1, 2, 9), (1.0, 1.0, SHARE))
-    assert found.synonyms == {9}
+    values, vector = terms(Synonym((0,), 4.0, 9, 3.0))
+    assert values == {**IDF, 9: pytest.approx(SHARE * 3.0)}
+    assert vector == SparseVector((1, 2, 9), (1.0, 1.0, SHARE))
 
 
 def test_a_rare_synonym_of_a_frequent_word_counts_no_more_than_that_word() -> None:
-    found = terms(Synonym((1,), 1.0, 9, 5.0))
-    assert found.values[9] == pytest.approx(SHARE * 1.0)
-    weight = dict(zip(found.vector.indices, found.vector.values, strict=True))[9]
-    assert math.isclose(weight * 5.0, found.values[9])
+    values, vector = terms(Synonym((1,), 1.0, 9, 5.0))
+    assert values[9] == pytest.approx(SHARE * 1.0)
+    weight = dict(zip(vector.indices, vector.values, strict=True))[9]
+    assert math.isclose(weight * 5.0, values[9])
 
 
 def test_a_synonym_that_the_question_has_itself_counts_as_its_own_word() -> None:
-    found = terms(Synonym((1,), 1.0, 1, 4.0))
-    assert (found.values, found.vector) == (IDF, VECTOR)
+    assert terms(Synonym((1,), 1.0, 1, 4.0)) == (IDF, VECTOR)
 
 
 def test_of_two_words_with_one_synonym_the_rarer_one_counts() -> None:
     both = (Synonym((1,), 1.0, 9, 3.0), Synonym((0,), 4.0, 9, 3.0))
-    assert terms(*both).values[9] == terms(*reversed(both)).values[9] == pytest.approx(SHARE * 3.0)
+    assert terms(*both)[0][9] == terms(*reversed(both))[0][9] == pytest.approx(SHARE * 3.0)
 
 
 PAGES = {

@@ -16,9 +16,10 @@ from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, ChatResponse, Meta, RetrievalRequest
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.ext.evaluation.session import EvaluationSession
-from chapterverse_api.index.addresses import on_page
-from chapterverse_api.observability.query_state import QueryProgress
-from chapterverse_api.search.site_search import SearchResources, SiteResults, find_closest_chunk, search_site
+from chapterverse_api.index.site_index import on_page
+from chapterverse_api.log import QueryProgress
+from chapterverse_api.search.results import Retrieval
+from chapterverse_api.search.site_search import SearchResources, find_closest_chunk, search_site
 
 ROOT = "https://quill.example.com/docs/"
 VERSIONS = ("1.0", "2.0")
@@ -65,12 +66,14 @@ def chat(service: EvaluationSession, **fields: Any) -> tuple[ChatResponse, str]:
     return answer, "".join(event.model_dump_json() for event in events)
 
 
-def results_for(service: EvaluationSession, query: str, **fields: Any) -> SiteResults:
+def results_for(service: EvaluationSession, query: str, **fields: Any) -> Retrieval:
     resources, question = service.resources, ChatQuery.model_validate({"query": query, **fields})
     snapshot = resources.index.snapshot(question.docs_version, question.page_url)
     models, progress = resources.models, QueryProgress("", logged=False)
-    search = SearchResources(models.embedder, models.reranker, models.reader, Deadline(), progress)
-    return search_site(question, snapshot, resources.index, search)
+    search = SearchResources(
+        resources.index, resources.settings, models.embedder, models.reranker, models.reader, Deadline(), progress
+    )
+    return search_site(question, snapshot, search)
 
 
 def carriers(version: str) -> Iterator[dict[str, Any]]:
@@ -188,7 +191,7 @@ def test_the_readers_language_is_kept_to_where_it_holds_an_answer(
 def test_what_only_another_language_holds_is_told_with_a_note(service: EvaluationSession) -> None:
     query = "Wombats graben Gänge Serverraum"
     results = results_for(service, query, version="1.0", language="en")
-    assert (results.retrieval.other_language, results.language) == (True, "en")
+    assert (results.other_language, results.language) == (True, "en")
     for carrier in ({"language": "en", "version": "1.0"}, {"page_url": f"{base('1.0')}turbine/"}):
         answer, sent = chat(service, query=query, **carrier)
         assert answer.response.startswith(f"{phrases.for_language('en').other_language}\n\n")
@@ -196,7 +199,7 @@ def test_what_only_another_language_holds_is_told_with_a_note(service: Evaluatio
         assert "mark-2.0" not in sent
         assert "/de/turbine/" in answer.sources_cited[0]
     home = results_for(service, query, version="1.0", language="de")
-    assert not home.retrieval.other_language
+    assert not home.other_language
 
 
 def test_what_nothing_holds_is_refused_without_a_note(service: EvaluationSession) -> None:
@@ -216,8 +219,8 @@ def test_a_filter_on_language_is_never_widened(service: EvaluationSession, langu
 
 def test_without_a_page_or_a_language_all_are_searched(service: EvaluationSession) -> None:
     results = results_for(service, "turbine clear", version="1.0")
-    assert (results.language, results.retrieval.other_language) == (None, False)
-    assert {c.chunk.language for c in results.retrieval.candidates} == {"en", "de"}
+    assert (results.language, results.other_language) == (None, False)
+    assert {c.chunk.language for c in results.candidates} == {"en", "de"}
 
 
 def test_a_question_is_embedded_once_however_often_it_is_searched(tmp_path: Path) -> None:
@@ -225,9 +228,9 @@ def test_a_question_is_embedded_once_however_often_it_is_searched(tmp_path: Path
     made = quill.publish(tmp_path, pages("1.0"), embedder=embedder, languages={"de/turbine.md": "de"})
     service = quill.service(made, embedder=embedder)
     results = results_for(service, "Wombats graben Gänge Serverraum", language="en")
-    assert results.retrieval.other_language
+    assert results.other_language
     assert embedder.asked == ["Wombats graben Gänge Serverraum"]
-    assert "embed" in results.retrieval.timings
+    assert "embed" in results.timings
 
 
 def test_models_that_fail_or_cost_are_asked_once_however_often_it_is_searched(tmp_path: Path) -> None:
@@ -236,11 +239,11 @@ def test_models_that_fail_or_cost_are_asked_once_however_often_it_is_searched(tm
     service = quill.service(made, embedder=embedder, reranker=reranker)
     embedder.down = True
     results = results_for(service, "Wombats graben Gänge Serverraum", language="en")
-    assert results.retrieval.other_language
-    assert results.retrieval.degraded == "The embedder could not be reached; only words were searched."
+    assert results.other_language
+    assert results.degraded == "The embedder could not be reached; only words were searched."
     refused = results_for(service, "Who won the football world cup?", language="en")
-    assert not refused.retrieval.other_language
-    assert not refused.retrieval.sure
+    assert not refused.other_language
+    assert not refused.sure
     # Once for each question; and what is refused costs no reranking.
     assert (len(embedder.asked), len(reranker.asked)) == (2, 1)
 

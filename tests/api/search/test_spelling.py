@@ -6,8 +6,8 @@ import pytest
 
 from api import quill
 from chapterverse.store import Snapshot, only_scope, open_store
-from chapterverse_api.search.search import SearchRequest, retrieve
-from chapterverse_api.search.spelling import correct
+from chapterverse_api.search.question import correct
+from chapterverse_api.search.site_search import SearchRequest, retrieve
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ import chapterverse_api.handler, chapterverse_api.service
 import chapterverse.ext.s3.store, chapterverse.ext.qdrant.store, chapterverse.store.shard
 from chapterverse.model import Scope
 from chapterverse_api.conversation.detection import detect_follow_up
-from chapterverse_api.search.frames import find_definitions, read_frame, lower_kinds
+from chapterverse_api.search.question import find_definitions, read_frame, lower_kinds
 one, same, other = Scope("a", "b"), Scope("a", "b"), Scope("a", "c")
 question = [repr(read_frame("What is a leaf bundle?", ("en", "de"))), sorted(lower_kinds("What is new?", ("fr",)))]
 definitions = list(find_definitions("A _leaf bundle_ is a directory.", "en"))

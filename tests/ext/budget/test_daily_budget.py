@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Sequence
@@ -15,13 +14,11 @@ import pytest
 
 from chapterverse.errors import BudgetSpent, ConfigurationError
 from chapterverse.settings import Settings
+from chapterverse_api import log
 from chapterverse_api.ext.budget.daily_budget import DailyBudget, TurnBudget, UsualCost
 from chapterverse_api.ext.budget.prices import Price, Use
-from chapterverse_api.limits.memory import MemoryLimiter
-from chapterverse_api.limits.protocols import LimiterFault, RateWindow, Reservation
-from chapterverse_api.observability import metrics
+from chapterverse_api.limits import LimiterFault, MemoryLimiter, RateWindow, Reservation
 from fakes.clocks import Clock
-from fakes.recorded_log import recorded_log
 
 NOON = 1_800_000_000.0
 ACCOUNT = "docs#2027-01-15"
@@ -259,10 +256,9 @@ def test_costs_are_shown_in_dollars_to_the_microdollar() -> None:
 
 def test_a_turn_is_measured_with_its_cost_and_the_percent_of_the_day() -> None:
     budget = DailyBudget(MemoryLimiter(), 1000, "docs", clock=Clock(NOON))
-    with recorded_log() as log, metrics.request_line("docs", cold=False):
+    with log.request(None) as measured:
         spend(budget, 50)
-    line = json.loads(log.getvalue())
-    assert (line["CostUsd"], line["BudgetShare"]) == (0.00005, 10.0)
+    assert (measured["CostUsd"], measured["BudgetShare"]) == (0.00005, 10.0)
 
 
 def test_a_site_without_a_name_has_an_account_too() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 
@@ -12,11 +11,10 @@ from api import quill
 from api.answer.test_pipeline import ScriptedGenerator
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
+from chapterverse_api import log
 from chapterverse_api.contract import RetrievalRequest
 from chapterverse_api.ext.budget.circuit_breaker import FAILURE_THRESHOLD
-from chapterverse_api.observability import metrics
 from chapterverse_api.service import Service
-from fakes.recorded_log import recorded_log
 
 QUESTION = "How do I clear the cache?"
 
@@ -82,10 +80,8 @@ def test_a_model_of_ones_own_costs_nothing_and_is_skipped_after_failures(plain: 
 
 
 def test_without_a_model_a_request_is_measured_all_the_same(plain: Settings) -> None:
-    with recorded_log() as log:
-        for _ in range(2):
-            with metrics.request_line("docs", cold=True):
-                quill.service(plain).retrieve(RetrievalRequest(query=QUESTION))
-    line = json.loads(log.getvalue().splitlines()[-1])
-    assert (line["CostUsd"], line["InputTokens"], line["OutputTokens"]) == (0.0, 0, 0)
-    assert "BudgetShare" not in line
+    for _ in range(2):
+        with log.request(None) as measured:
+            quill.service(plain).retrieve(RetrievalRequest(query=QUESTION))
+    assert (measured["CostUsd"], measured["InputTokens"], measured["OutputTokens"]) == (0.0, 0, 0)
+    assert "BudgetShare" not in measured

@@ -16,7 +16,7 @@ from chapterverse_api.ext.budget.circuit_breaker import CircuitBreaker
 from chapterverse_api.ext.budget.daily_budget import TurnBudget
 from chapterverse_api.ext.budget.metering import MeteredWriter, usual_cost
 from chapterverse_api.ext.budget.prices import Price, Prices
-from chapterverse_api.limits.protocols import Reservation
+from chapterverse_api.limits import Reservation
 
 LONG = ToolSpec("long", "─" * 5_000, {})
 

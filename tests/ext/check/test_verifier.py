@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chapterverse.calibration import WeightedQuestion
-from chapterverse.calibration.evidence import Synonym
+from chapterverse.calibration import Synonym, WeightedQuestion
 from chapterverse.text import lexical
 from chapterverse.text.sentences import split
 from chapterverse_api.draft.draft import Span

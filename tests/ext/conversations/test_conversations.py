@@ -17,7 +17,6 @@ from api import quill
 from api.scripted import Client
 from api.writers import Scribe
 from chapterverse.settings import Settings
-from chapterverse_api.answer.search import find_sources
 from chapterverse_api.answer.turn import TURN_SECONDS, Turn
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import ChatQuery
@@ -168,7 +167,7 @@ def test_a_late_answer_leaves_less_time_for_a_summary(
     turn = Turn.open(ChatQuery(query=CACHE, thread_id="abc"), service.resources)
     turn.progress.started -= took
     turn.models = replace(turn.models, generator=scribe)
-    turn.sources = find_sources(turn)
+    turn.search()
     list(turn.end(answer.model_copy(update={"turn_id": turn.id})))
     assert left - 1 <= scribe.asked[0].seconds <= left
 

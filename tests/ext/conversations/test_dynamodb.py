@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from chapterverse.settings import Settings
+from chapterverse_api.answer.event import RecordsFault
+from chapterverse_api.ext.conversations.records import StoredRating, StoredTurn, open_records
 from chapterverse_api.ext.dynamodb.records import DynamoRecords
-from chapterverse_api.records import RecordsFault, StoredRating, StoredTurn, open_records
 from fakes import dynamodb_server
 from fakes.dynamodb_server import DynamoServer, doubled, refused, said, sometimes, unanswered
 from fakes.moto_server import Fault
@@ -25,7 +26,7 @@ TESTS = Path(__file__).parents[2]
 #: Keeps turn after turn until it is killed, and writes the id of each before and after it.
 WRITER = """
 import sys
-from chapterverse_api.records import StoredTurn
+from chapterverse_api.ext.conversations.records import StoredTurn
 from chapterverse_api.ext.dynamodb.records import DynamoRecords
 from fakes import dynamodb_server
 records = DynamoRecords(dynamodb_server.patient(), sys.argv[1], 30)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from chapterverse_api.ext.conversations.records import CitedSource, StoredRating, StoredTurn
 from chapterverse_api.ext.conversations.table import RecordsTable, sqlite_database
-from chapterverse_api.records import CitedSource, StoredRating, StoredTurn
 from ext.conversations.test_forget_command import run
 
 PLACE = CitedSource("Guide › Keep a page out", "https://docs.example/guide/#out")

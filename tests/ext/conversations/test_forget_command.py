@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from chapterverse.cli import main
+from chapterverse_api.ext.conversations.records import StoredTurn
 from chapterverse_api.ext.conversations.table import RecordsTable, sqlite_database
-from chapterverse_api.records import StoredTurn
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,9 @@ import pytest
 from api import quill
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
+from chapterverse_api.answer.event import parse_days
+from chapterverse_api.ext.conversations.records import open_records
 from chapterverse_api.ext.conversations.table import RecordsTable
-from chapterverse_api.records import open_records, parse_days
 
 TESTS = Path(__file__).parents[2]
 
@@ -66,7 +67,7 @@ def test_psycopg_is_loaded_only_for_postgres_and_told_where_it_is_missing() -> N
     program = """
 import sys
 sys.modules["psycopg"] = None
-from chapterverse_api.records import RecordsFault
+from chapterverse_api.answer.event import RecordsFault
 from chapterverse.settings import Settings
 from chapterverse_api.ext.conversations.threads import open_threads
 print(open_threads(Settings()), bool(open_threads(Settings(records="sqlite:x"))))

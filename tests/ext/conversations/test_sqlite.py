@@ -8,8 +8,9 @@ import pytest
 
 from chapterverse.ledger import Ledger
 from chapterverse.model import Scope
+from chapterverse_api.answer.event import RecordsFault
+from chapterverse_api.ext.conversations.records import StoredRating, StoredThread, StoredTurn
 from chapterverse_api.ext.conversations.table import RecordsTable, sqlite_database
-from chapterverse_api.records import RecordsFault, StoredRating, StoredThread, StoredTurn
 
 TURN = StoredTurn("t1", "What of Bananarama?", "Nothing of Bananarama.", "answered")
 

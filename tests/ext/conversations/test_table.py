@@ -11,10 +11,7 @@ import pytest
 
 from chapterverse.database import Database, Statements
 from chapterverse.settings import Settings
-from chapterverse_api.ext.conversations.table import MAX_REMOVED_ROWS, RecordsTable, sqlite_database
-from chapterverse_api.ext.dynamodb.records import DynamoRecords
-from chapterverse_api.ext.postgres.records import postgres_database
-from chapterverse_api.records import (
+from chapterverse_api.ext.conversations.records import (
     DEFAULT_TURNS,
     MAX_STORED_TURNS,
     CitedSource,
@@ -24,6 +21,9 @@ from chapterverse_api.records import (
     StoredTurn,
     open_records,
 )
+from chapterverse_api.ext.conversations.table import MAX_REMOVED_ROWS, RecordsTable, sqlite_database
+from chapterverse_api.ext.dynamodb.records import DynamoRecords
+from chapterverse_api.ext.postgres.records import postgres_database
 from fakes import dynamodb_server, postgres
 
 DATABASES: dict[str, Callable[[Path], str]] = {

@@ -10,11 +10,12 @@ import pytest
 from api.writers import Scribe
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
+from chapterverse_api.answer.event import RecordsFault
 from chapterverse_api.contract import ChatQuery, ChatResponse, SourceChunk
 from chapterverse_api.draft.draft import Writer
 from chapterverse_api.draft.requests import MAX_SUMMARY_TOKENS
+from chapterverse_api.ext.conversations.records import CitedSource, StoredThread, StoredTurn
 from chapterverse_api.ext.conversations.threads import SUMMARY_TURNS, Threads, open_threads, summarize_offline
-from chapterverse_api.records import CitedSource, RecordsFault, StoredThread, StoredTurn
 from fakes import postgres
 
 CANARY = "cAnArY"

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from chapterverse.settings import Settings
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
+from chapterverse_api.ext.conversations.records import CitedSource, StoredRating, StoredTurn
 from chapterverse_api.ext.conversations.table import RecordsTable, sqlite_database
-from chapterverse_api.observability.log import write_to
-from chapterverse_api.records import CitedSource, StoredRating, StoredTurn
+from chapterverse_api.log import write_to
 from ext.conversations.test_forget_command import run
 from ext.report.made import CACHE, PORT, report, turn, write_log
 

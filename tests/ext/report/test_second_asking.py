@@ -13,8 +13,8 @@ from chapterverse.indexing.index_run import Site, update_index
 from chapterverse.indexing.options import Options
 from chapterverse.readers.built_site import read_site
 from chapterverse.settings import Settings
+from chapterverse_api.ext.conversations.records import StoredTurn
 from chapterverse_api.ext.conversations.table import RecordsTable, sqlite_database
-from chapterverse_api.records import StoredTurn
 from ext.conversations.test_forget_command import run
 from ext.report.made import CACHE, PORT, report, turn, write_log, write_site
 from fakes.openai_server import KEY, OpenAIServer

@@ -110,8 +110,7 @@ def test_footnote_references_are_marked_and_noted() -> None:
     inline = Inline({"fn:1"})
     html = 'a<sup id="fnref:1"><a class="footnote-ref" href="#fn:1">[1]</a></sup> <a href="#other">b</a>'
     assert inline.markdown(parse_html(html).children) == "a b"
-    assert inline.take_notes() == ["fn:1"]
-    assert inline.take_notes() == []
+    assert inline.notes == ["fn:1"]
 
 
 def test_code_span_of_nothing() -> None:

@@ -32,13 +32,13 @@ from chapterverse_api.contract import (
     dump,
 )
 from chapterverse_api.draft.requests import estimate_tokens
+from chapterverse_api.rejections import make_query
 from chapterverse_api.request_limits import (
     MAX_CONTEXT_CHARS,
     MAX_HISTORY_CHARS,
     MAX_HISTORY_MESSAGES,
     MAX_MESSAGE_CHARS,
 )
-from chapterverse_api.validation import make_query
 
 #: Name of the model if a request names none.
 _MODEL = "chapterverse"

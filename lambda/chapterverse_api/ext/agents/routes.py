@@ -15,9 +15,9 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from chapterverse_api import contract, request_limits, validation
+from chapterverse_api import contract, rejections, request_limits
 from chapterverse_api.http import answers
-from chapterverse_api.http.guard import body, rate
+from chapterverse_api.http.admission import check_rate, parse_body, read_body
 from chapterverse_api.rejections import openapi_entries
 
 router = APIRouter(prefix="/v1")
@@ -93,7 +93,7 @@ _PLAN = _response("The step to show, all steps in the first response, and the st
 )
 async def chat_completions(request: Request) -> Response:
     """Answer the last message of a conversation, in the form of OpenAI's API."""
-    document = body.parse(await body.read(request, request_limits.MAX_CONVERSATION_BYTES))
+    document = parse_body(await read_body(request, request_limits.MAX_CONVERSATION_BYTES))
     return await run_in_threadpool(_complete, request, document)
 
 
@@ -125,7 +125,7 @@ def model() -> Response:
 )
 async def plans(request: Request) -> Response:
     """Lead a reader step by step through what the documentation describes."""
-    document = body.parse(await body.read(request))
+    document = parse_body(await read_body(request))
     return await run_in_threadpool(_plan, request, document)
 
 
@@ -133,7 +133,7 @@ def _complete(request: Request, document: dict[str, Any]) -> Response:
     from chapterverse_api.ext.agents.completions import Completion, CompletionRequest
 
     completion_request = CompletionRequest.parse(document)
-    rate.check(request)
+    check_rate(request)
     completion = Completion(completion_request)
     return answers.respond(
         completion_request.query,
@@ -148,10 +148,10 @@ def _plan(request: Request, document: Any) -> Response:
     from chapterverse_api.ext.agents.plans.plan import PlanRequest
     from chapterverse_api.ext.agents.plans.requests import calls_tools, plan_step
 
-    plan_request = validation.parse_request(PlanRequest, document)
+    plan_request = rejections.parse_request(PlanRequest, document)
     # A step that neither a model nor a tool sees costs nothing.
     if plan_request.state is None or calls_tools(plan_request.state):
-        rate.check(request)
+        check_rate(request)
     service, origins = answers.get_service(request.app), answers.get_origins(request)
     step = plan_step(service, plan_request, deadline=answers.get_deadline(request), origins=origins)
     return JSONResponse(contract.dump(step))

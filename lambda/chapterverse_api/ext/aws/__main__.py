@@ -8,10 +8,11 @@ import sys
 from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
+from chapterverse_api import log
+
 # Nothing of the application, because these modules have to report its failed import.
 from chapterverse_api.ext.aws import cold_start
 from chapterverse_api.ext.aws.runtime_api import RuntimeApi, RuntimeFault
-from chapterverse_api.observability import log
 
 if TYPE_CHECKING:
     from chapterverse_api.ext.aws.loop import Loop

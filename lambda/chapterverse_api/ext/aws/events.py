@@ -10,8 +10,7 @@ from mangum import Mangum
 from mangum.types import ASGI, LambdaContext
 from mangum.types import LambdaHandler as Request
 
-from chapterverse_api import rejections
-from chapterverse_api.observability import log
+from chapterverse_api import log, rejections
 from chapterverse_api.rejections import Rejection
 from chapterverse_api.request_limits import MAX_HEAD_BYTES
 

@@ -11,11 +11,10 @@ from mangum.types import LambdaContext
 from starlette.types import ASGIApp, Scope
 
 from chapterverse.text.json_text import parse_json
-from chapterverse_api import rejections
+from chapterverse_api import log, rejections
 from chapterverse_api.ext.aws.events import LambdaHandler, is_request
 from chapterverse_api.ext.aws.runtime_api import Invocation, RuntimeApi, RuntimeFault
 from chapterverse_api.ext.aws.streamed_response import SPARE_SECONDS, StreamedResponse
-from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
 
 #: Seconds between attempts to get an invocation. After the last one the process ends, and Lambda starts another.

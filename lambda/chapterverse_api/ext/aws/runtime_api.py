@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPMessage
 from typing import Any
 
-from chapterverse_api.observability import log
+from chapterverse_api import log
 
 _ROOT = "/2018-06-01/runtime"
 _ERROR_TYPE, _ERROR_BODY = "Lambda-Runtime-Function-Error-Type", "Lambda-Runtime-Function-Error-Body"

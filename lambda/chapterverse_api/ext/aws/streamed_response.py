@@ -8,9 +8,8 @@ from collections.abc import Iterable
 
 from starlette.types import Message
 
-from chapterverse_api import rejections
+from chapterverse_api import log, rejections
 from chapterverse_api.ext.aws.runtime_api import Invocation, RuntimeApi, RuntimeFault
-from chapterverse_api.observability import log
 from chapterverse_api.rejections import Rejection
 
 #: Seconds before the function's time-out at which an answer ends, so that the reader gets an error message.

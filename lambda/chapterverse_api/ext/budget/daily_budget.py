@@ -20,11 +20,11 @@ from threading import Lock
 from chapterverse.errors import BudgetSpent, ConfigurationError, ProviderError
 from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
+from chapterverse_api import log
 from chapterverse_api.answer.resources import BudgetLevel, Spending
 from chapterverse_api.ext.budget.circuit_breaker import CircuitBreaker, CircuitOpen
 from chapterverse_api.ext.budget.prices import Price, Use
-from chapterverse_api.limits.protocols import Limiter, LimiterFault, Reservation
-from chapterverse_api.observability import log, metrics
+from chapterverse_api.limits import Limiter, LimiterFault, Reservation
 
 #: Share of the day's budget from which on it is spent sparingly.
 _ECONOMY_SHARE = 0.8
@@ -170,7 +170,7 @@ class DailyBudget:
                 self._settle(turn_budget.reservations, math.ceil(cost))
             share = {} if turn_budget.share is None else {"BudgetShare": round(100 * turn_budget.share, 2)}
             tokens = {"InputTokens": turn_budget.input_tokens, "OutputTokens": turn_budget.output_tokens}
-            metrics.measure(CostUsd=turn_budget.usd, **tokens, **share)
+            log.measure(CostUsd=turn_budget.usd, **tokens, **share)
 
     def _begin(self, usual: UsualCost, cap: int) -> TurnBudget:
         account = f"{self._site}#{datetime.fromtimestamp(self._clock(), UTC):%Y-%m-%d}"

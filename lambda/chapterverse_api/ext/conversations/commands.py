@@ -16,7 +16,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.ext.conversations.threads import Threads, open_threads
 
 if TYPE_CHECKING:
-    from chapterverse_api.records import StoredRating
+    from chapterverse_api.ext.conversations.records import StoredRating
 
 # Characters that control a terminal or are invisible; JSON itself escapes only the first 32.
 _HOSTILE = "[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"

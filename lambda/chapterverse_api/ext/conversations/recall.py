@@ -10,10 +10,9 @@ from dataclasses import replace
 from chapterverse.text import lexical
 from chapterverse.text.tokens import cut_to_words
 from chapterverse_api.contract import ChatQuery
-from chapterverse_api.conversation.history import Conversation
-from chapterverse_api.conversation.transcript import Signer
+from chapterverse_api.conversation.transcript import Conversation, Signer
 from chapterverse_api.draft.requests import MAX_RECALLED_TOKENS, ChatMessage, estimate_tokens
-from chapterverse_api.records import StoredThread, StoredTurn
+from chapterverse_api.ext.conversations.records import StoredThread, StoredTurn
 
 #: Most turns to recall, and most turns to read for that.
 MAX_RECALLED_TURNS, MAX_READ_TURNS = 4, 60
@@ -33,7 +32,7 @@ def continue_thread(
     Args:
         turn_top_k: the most earlier turns to recall.
     """
-    conversation = Conversation.from_query(query, signer, thread.turns)
+    conversation = Conversation.from_query(query, signer, [(turn.question, turn.answer) for turn in thread.turns])
     recalled = _recall(thread.turns, query.query, conversation.messages, turn_top_k) if query.query else ""
     return replace(conversation, summary=thread.summary, recalled=recalled)
 

@@ -29,16 +29,15 @@ from typing import Self
 from chapterverse.database import Database, Faults, Row, SqliteDatabase, Statements
 from chapterverse.model import replace_unstorable
 from chapterverse.settings import Settings
-from chapterverse_api.records import (
+from chapterverse_api.answer.event import RecordsFault, parse_days
+from chapterverse_api.ext.conversations.records import (
     DEFAULT_TURNS,
     FAQ_DAYS,
     MAX_STORED_TURNS,
     CitedSource,
-    RecordsFault,
     StoredRating,
     StoredThread,
     StoredTurn,
-    parse_days,
     time_text,
 )
 

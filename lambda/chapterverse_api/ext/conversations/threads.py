@@ -15,10 +15,10 @@ from typing import NoReturn
 from chapterverse.errors import ProviderError
 from chapterverse.settings import Settings
 from chapterverse.text.tokens import PROMPT_TOKEN_BYTES, cut_to_words
-from chapterverse_api.answer.event import AnswerGiven
+from chapterverse_api import log
+from chapterverse_api.answer.event import AnswerGiven, RecordsFault
 from chapterverse_api.contract import ChatQuery, ChatResponse, Feedback
-from chapterverse_api.conversation.history import Conversation
-from chapterverse_api.conversation.transcript import Signer, truncate
+from chapterverse_api.conversation.transcript import Conversation, Signer, truncate
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Writer
 from chapterverse_api.draft.requests import (
@@ -29,11 +29,9 @@ from chapterverse_api.draft.requests import (
     estimate_tokens,
 )
 from chapterverse_api.ext.conversations.recall import MAX_READ_TURNS, continue_thread
-from chapterverse_api.observability import log
-from chapterverse_api.records import (
+from chapterverse_api.ext.conversations.records import (
     CitedSource,
     Records,
-    RecordsFault,
     StoredRating,
     StoredThread,
     StoredTurn,

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from chapterverse.ext.aws import AwsService
 from chapterverse.ext.dynamodb.table import CALL_SECONDS, DynamoTable, Item, TableErrors, attributes
 from chapterverse.settings import Settings
-from chapterverse_api.limits.protocols import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
+from chapterverse_api.limits import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 
 #: Stale attributes that an item may hold before they are removed. Above 1 KB every write of the item costs double.
 MAX_STALE_ATTRIBUTES = 24

@@ -28,16 +28,15 @@ from chapterverse.ext.aws import AwsService
 from chapterverse.ext.dynamodb.table import CALL_SECONDS, CONDITION_FAILED, DynamoTable, Item, TableErrors, attributes
 from chapterverse.model import replace_unstorable
 from chapterverse.settings import Settings
-from chapterverse_api.records import (
+from chapterverse_api.answer.event import RecordsFault, parse_days
+from chapterverse_api.ext.conversations.records import (
     DEFAULT_TURNS,
     FAQ_DAYS,
     MAX_STORED_TURNS,
     CitedSource,
-    RecordsFault,
     StoredRating,
     StoredThread,
     StoredTurn,
-    parse_days,
     time_text,
 )
 

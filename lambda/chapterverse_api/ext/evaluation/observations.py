@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TypeAlias
 
-from chapterverse.calibration.evidence import Calibration, ChunkFeatures, Coefficients
-from chapterverse.calibration.sampling import dot, regress
+from chapterverse.calibration import Calibration, ChunkFeatures, Coefficients
 from chapterverse.errors import IndexLocked, InputError
+from chapterverse.indexing.evidence_fit import dot, regress
 from chapterverse.model import Head
 from chapterverse.progress import Progress, track
 from chapterverse.settings import Settings

@@ -22,7 +22,7 @@ from chapterverse.text.sentences import split
 from chapterverse_api import phrases
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.turn import Turn
-from chapterverse_api.commands.session import History, SearchRow, ServiceSession
+from chapterverse_api.commands import History, SearchRow, ServiceSession
 from chapterverse_api.contract import ChatResponse, Delta, Events, Meta, Segment
 from chapterverse_api.draft.draft import OMISSION, Span
 from chapterverse_api.draft.requests import Passage
@@ -31,10 +31,10 @@ from chapterverse_api.ext.evaluation.metrics import AnswerResult
 from chapterverse_api.ext.evaluation.places import place_without_page
 from chapterverse_api.ext.evaluation.quoting import cut_in_silence, repeats
 from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.rejections import make_query
 from chapterverse_api.search.ranking import Candidate, section
 from chapterverse_api.search.results import Retrieval
-from chapterverse_api.search.search import SearchRequest, retrieve
-from chapterverse_api.validation import make_query
+from chapterverse_api.search.site_search import SearchRequest, retrieve
 
 #: A section's address, and a chunk of it.
 Place: TypeAlias = tuple[str, str]

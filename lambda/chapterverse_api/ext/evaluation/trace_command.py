@@ -17,15 +17,14 @@ from chapterverse.text.tokens import ellipsize
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.resources import Resources
 from chapterverse_api.answer.turn import Sources, Turn
-from chapterverse_api.commands.ask import conversation_from, heading_line
-from chapterverse_api.commands.session import without_none
+from chapterverse_api.commands import conversation_from, heading_line, without_none
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.draft.draft import ShownDraft
 from chapterverse_api.ext.check.results import CheckedSentence
-from chapterverse_api.search.ranking import Candidate, contributions
+from chapterverse_api.rejections import make_query
+from chapterverse_api.search.ranking import MAX_SUM, RANK_WEIGHTS, Candidate
 from chapterverse_api.search.results import Retrieval
 from chapterverse_api.search.site_search import reader_filter
-from chapterverse_api.validation import make_query
 
 #: Why a candidate is no source, by the stage that left it out.
 _OMISSIONS = {
@@ -65,7 +64,7 @@ def trace_answer(resources: Resources, query: ChatQuery) -> dict[str, Any]:
     *_, response = answer_turn(turn)
     assert isinstance(response, ChatResponse)
     progress, sources = turn.progress, turn.sources
-    winner = sources.winner.candidates[0] if sources.winner else None
+    winner = sources.found.winner.candidates[0] if sources.found.winner else None
     return {
         "query_id": progress.id,
         "question": query.query,
@@ -116,7 +115,7 @@ def _memories(sources: Sources) -> list[dict[str, Any]]:
             "components": _round(memory.components),
             "source": ids.get(memory.chunk.chunk_id),
         }
-        for memory in sources.looked_up
+        for memory in sources.found.looked_up
         if memory.chunk.type == MEMORY
     ]
 
@@ -186,11 +185,22 @@ def _candidates(sources: Sources, retrieval: Retrieval, head: Head, resources: R
             "chunk_id": chunk.chunk_id,
             "type": chunk.type,
             "components": _round(candidate.components),
-            "contributions": _round(contributions(candidate.components)),
+            "contributions": _round(_contributions(candidate.components)),
             "source": ids.get(chunk.chunk_id),
             # What was left out at first may be a source after all: it stands beside the best one, or was looked up.
-            "omitted": None if chunk.chunk_id in ids else sources.omissions.get(chunk.chunk_id),
+            "omitted": None if chunk.chunk_id in ids else sources.found.omissions.get(chunk.chunk_id),
         }
+
+
+def _contributions(components: Mapping[str, float]) -> dict[str, float]:
+    """Return what each component adds to a score of 0 to 1, without those that add nothing.
+
+    The rest of the score is what a reranker, a memory or a second search made of it.
+    """
+    added = {"fused": components.get("fused", 0.0) / MAX_SUM}
+    added |= {name: weight * components.get(name, 0.0) / MAX_SUM for name, weight in RANK_WEIGHTS.items()}
+    added["side"] = components.get("side", 0.0)
+    return {name: value for name, value in added.items() if value}
 
 
 def _round(values: Mapping[str, float]) -> dict[str, float]:

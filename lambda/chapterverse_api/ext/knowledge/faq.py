@@ -30,8 +30,8 @@ from chapterverse.store import Hit, Snapshot
 from chapterverse.text import lexical
 from chapterverse.text.json_text import load_json
 from chapterverse_api.search.lookups import LookupQuery, LookupResult
+from chapterverse_api.search.question import correct
 from chapterverse_api.search.ranking import Candidate
-from chapterverse_api.search.spelling import correct
 
 #: Entries that are compared, the best by words.
 _MAX_ENTRIES = 10

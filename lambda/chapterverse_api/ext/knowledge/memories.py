@@ -18,8 +18,8 @@ from chapterverse.model import MEMORY, Chunk
 from chapterverse.store import Snapshot
 from chapterverse.text import lexical
 from chapterverse_api.search.lookups import LookupQuery, LookupResult
+from chapterverse_api.search.question import correct
 from chapterverse_api.search.ranking import Candidate
-from chapterverse_api.search.spelling import correct
 
 #: A memory that scores lower than this share of the best page is dropped.
 MIN_PAGE_SCORE_SHARE = 0.6

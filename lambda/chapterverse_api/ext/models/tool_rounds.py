@@ -22,7 +22,6 @@ from chapterverse.text.json_text import parse_json
 from chapterverse.text.markdown import plain
 from chapterverse.text.tokens import PROMPT_TOKEN_BYTES, cut_to_bytes, cut_to_words
 from chapterverse_api import rejections
-from chapterverse_api.answer.search import make_source
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.contract import ToolUse
 from chapterverse_api.deadline import ClientDisconnected, Deadline
@@ -33,9 +32,9 @@ from chapterverse_api.ext.models.draft_reader import DraftReader
 from chapterverse_api.ext.models.prompts import MAX_RESULT_TOKENS, MAX_ROUND_TOKENS, SEARCH_TOOL, frame_bytes
 from chapterverse_api.ext.models.reasoning import join_surrogates
 from chapterverse_api.ext.models.tool_calls import read_written_calls
-from chapterverse_api.index.addresses import on_page
-from chapterverse_api.observability.query_state import search_progress
-from chapterverse_api.search.passages import choose, make_passages
+from chapterverse_api.index.site_index import on_page
+from chapterverse_api.log import search_progress
+from chapterverse_api.search.passages import choose, make_passages, make_source
 from chapterverse_api.search.ranking import section
 from chapterverse_api.search.site_search import SearchResources, make_reader_filter, search_site
 
@@ -244,9 +243,17 @@ class _DocsTools:
         models = self._turn.models
         with search_progress(self._turn.id, self._turn.thread_id) as progress:
             # Without the reranker: six more of its searches would cost more than the answer.
-            resources = SearchResources(models.embedder, None, models.reader, deadline, progress)
+            resources = SearchResources(
+                index=self._index,
+                settings=self._turn.resources.settings,
+                embedder=models.embedder,
+                reranker=None,
+                reader=models.reader,
+                deadline=deadline,
+                progress=progress,
+            )
             asked = self._turn.query.model_copy(update={"query": query, "user_context": None})
-            retrieval = search_site(asked, self._snapshot, self._index, resources).retrieval
+            retrieval = search_site(asked, self._snapshot, resources)
         candidates = choose((c for c in retrieval.candidates if self._is_new(c.chunk)), _MAX_FOUND)
         paths = {c.chunk.source_file_path for c in candidates}
         pages = {path: [c for c in self._snapshot.page(path) if self._is_new(c)] for path in paths}

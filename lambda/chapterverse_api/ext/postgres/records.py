@@ -6,8 +6,8 @@ from chapterverse.database import Database, Faults
 from chapterverse.errors import ConfigurationError
 from chapterverse.ext.postgres.database import PostgresDatabase, connection_faults
 from chapterverse.settings import Settings
+from chapterverse_api.answer.event import RecordsFault, parse_days
 from chapterverse_api.ext.conversations.table import RecordsTable, prepare
-from chapterverse_api.records import RecordsFault, parse_days
 
 _FAULTS: Faults = {
     "missing": RecordsFault('Conversations on Postgres need psycopg: pip install "chapterverse[postgres]".'),

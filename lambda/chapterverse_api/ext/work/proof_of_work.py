@@ -19,7 +19,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from chapterverse_api.limits.protocols import Limiter, RateWindow
+from chapterverse_api.limits import Limiter, RateWindow
 from chapterverse_api.rejections import Rejection
 
 #: The header of a rejection with a challenge, and of the request with its solution.

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from chapterverse.build_cache import find_paid, keep_paid
-from chapterverse.calibration.evidence import idf_of
+from chapterverse.calibration import idf_of
 from chapterverse.errors import ProviderError
 from chapterverse.ext.enrichment.prompt import PageRequest, PageSection, ReplyRefused, SectionReply, place, read_reply
 from chapterverse.ext.enrichment.setting import Enricher, EnricherSetting

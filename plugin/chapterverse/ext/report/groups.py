@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal
 
-from chapterverse.calibration.evidence import idf_of, read_question
+from chapterverse.calibration import idf_of, read_question
 from chapterverse.ext.report.masking import mask
 from chapterverse.ext.report.turns import AskedTurn, count_readers, normalize
 from chapterverse.model import PAGE, Chunk

@@ -31,7 +31,7 @@ _NEEDS_TEXTS = (
     "Nothing was asked again, because no text of a question is known: set CHAPTERVERSE_RECORDS where the service runs "
     "and here."
 )
-_SESSION = "chapterverse_api.commands.session:ServiceSession.open"
+_SESSION = "chapterverse_api.commands:ServiceSession.open"
 _UNCHANGED = "The index is that of the last time, so nothing was asked again."
 
 #: What a question got: its status, a digest of the answer, and the cited addresses. Empty if it was not asked.

@@ -111,7 +111,7 @@ def read_records(settings: Settings) -> list[AskedTurn]:
         ConfigurationError: it names no database.
         RecordsFault: the database can't be reached or used.
     """
-    records = load("chapterverse_api.records:open_records")(settings)
+    records = load("chapterverse_api.ext.conversations.records:open_records")(settings)
     return [
         AskedTurn(
             turn.turn_id,

@@ -14,7 +14,7 @@ from chapterverse.errors import UnsafePath
 from chapterverse.ext.site_check.findings import Findings
 from chapterverse.progress import Progress, track
 from chapterverse.readers.folder import real_path
-from chapterverse.site.secrets import SecretFilter, walk
+from chapterverse.site.delivery import SecretFilter, walk
 from chapterverse.text.secrets_in_text import find_keys
 
 #: Bytes searched at once, and bytes of overlap between two searches: more than any secret has.

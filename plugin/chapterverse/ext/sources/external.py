@@ -12,7 +12,7 @@ from chapterverse.errors import UnreadablePage
 from chapterverse.ext.sources.pdf import paragraphs, read_pdf
 from chapterverse.model import Page
 from chapterverse.readers.folder import declared_charset, is_binary, web_charset
-from chapterverse.readers.html.metadata import asks_for_no_index
+from chapterverse.readers.html.metadata import read_metadata
 from chapterverse.readers.sections.outline import title_from_path
 
 
@@ -85,7 +85,7 @@ class Media:
 
 def asks_not_to_be_indexed(content: bytes, media: Media) -> bool:
     """Return whether a page of HTML asks search engines to leave it out."""
-    return media.format is Format.HTML and asks_for_no_index(media.decode(content))
+    return media.format is Format.HTML and read_metadata(media.decode(content)).noindex
 
 
 def read_external(content: bytes, media: Media, path: str, url: str, language: str) -> Page:

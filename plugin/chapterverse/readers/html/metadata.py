@@ -201,11 +201,6 @@ def is_page(html: str) -> bool:
     return _DOCTYPE.match(html) is not None or any(name in _FRAME for name, _, _ in start_tags(html))
 
 
-def asks_for_no_index(html: str) -> bool:
-    """Return whether a whole page asks not to be indexed, or only redirects."""
-    return _read_head(html)[0].noindex
-
-
 def _read_head(html: str) -> tuple[PageMetadata, int]:
     """Return what the head of a page says, and where its body begins."""
     metadata = PageMetadata(content_end=len(html))

@@ -171,7 +171,6 @@ class _Builder:
             self.names.append(name)
 
     def skip(self, name: str, start: int) -> int:
-        """Return the position behind a raw element."""
         end = None if name in self.endless else after_raw(self.html, name, start)
         if end is not None:
             return end

@@ -105,10 +105,9 @@ class BlockReader:
 
     def _take_references(self, out: list[Item]) -> None:
         """Append the footnote references and images that the inline content before held."""
-        if self._inline.notes:
-            out.extend(Note(note) for note in self._inline.take_notes())
-        if self._inline.images:
-            out.extend(self._inline.take_images())
+        if self._inline.notes or self._inline.images:
+            out += (*map(Note, self._inline.notes), *self._inline.images)
+            self._inline.notes, self._inline.images = [], []
 
     # Elements that mean something by their name
 

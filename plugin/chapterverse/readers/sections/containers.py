@@ -83,7 +83,6 @@ _CODE_TITLES = frozenset("filename code-block-caption code-with-filename-file he
 
 
 def _is_title(node: Node) -> bool:
-    """Return whether an element names the code below it: a file name, a caption."""
     return node.name == "figcaption" or any(c in _CODE_TITLES or c.startswith("codeBlockTitle_") for c in node.classes)
 
 
@@ -152,7 +151,6 @@ def is_callout(node: Node) -> bool:
 
 
 def title_of(box: Node) -> Node | None:
-    """Return the element that holds the title of a box."""
     for child in box.elements():
         if child.name == "summary" or any(c in _TITLES or c.startswith("admonitionHeading_") for c in child.classes):
             return child
@@ -205,7 +203,6 @@ def list_item(marker: str, parts: Blocks) -> Block | None:
 
 
 def quote(parts: Blocks) -> Block | None:
-    """Return a block quote."""
     if not parts:
         return None
     lines = join_blocks(parts).split("\n")

@@ -54,7 +54,7 @@ _BACKTICKS = re.compile("`+")
 
 
 class Inline:
-    """Renders runs of inline content; footnotes and images that it met wait until `take_notes` and `take_images`.
+    """Renders runs of inline content; `notes` and `images` grow until a reader takes what it met.
 
     Attributes:
         footnotes: ids of the page's footnotes; a link to one of them is a reference.
@@ -67,16 +67,6 @@ class Inline:
         self.notes: list[str] = []
         self.images: list[Image] = []
         self._open: set[str] = set()
-
-    def take_notes(self) -> list[str]:
-        """Return the ids of the footnotes referred to since the last call."""
-        notes, self.notes = self.notes, []
-        return notes
-
-    def take_images(self) -> list[Image]:
-        """Return the images shown since the last call that are no decoration."""
-        images, self.images = self.images, []
-        return images
 
     def markdown(self, children: Iterable[Child]) -> str:
         """Return inline Markdown; `<br>` becomes a newline."""
@@ -125,7 +115,6 @@ class Inline:
         return written[0].replace("\n", _BREAK).replace(" ", _SPACE) if written else child
 
     def _text(self, text: str) -> str:
-        """Return a text of the page as Markdown."""
         return text
 
     def _raw(self, children: Iterable[Child]) -> str:

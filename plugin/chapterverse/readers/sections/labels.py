@@ -79,7 +79,6 @@ def _is_item(node: Node) -> bool:
 
 
 def find_footnotes(root: Node) -> dict[str, Node]:
-    """Return the footnotes of a page by id."""
     notes: dict[str, Node] = {}
     for node in root.walk():
         if node.block and not _FOOTNOTES.isdisjoint(node.classes):

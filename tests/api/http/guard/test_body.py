@@ -10,14 +10,14 @@ import pytest
 
 from api.scripted import Client, Scripted, error_of
 from chapterverse_api.app import create_app
-from chapterverse_api.http.guard import body
+from chapterverse_api.http.admission import parse_body
 from chapterverse_api.rejections import Rejection
 from chapterverse_api.request_limits import MAX_BODY_BYTES
 
 
 def _refused(raw: bytes) -> Rejection:
     with pytest.raises(Rejection) as refusal:
-        body.parse(raw)
+        parse_body(raw)
     return refusal.value
 
 
@@ -81,7 +81,7 @@ def test_what_is_no_object_is_out_of_contract(raw: bytes) -> None:
     ],
 )
 def test_strict_json_is_read(raw: bytes, value: dict[str, Any] | None) -> None:
-    read = body.parse(raw)
+    read = parse_body(raw)
     assert value is None or read == value
 
 
@@ -108,7 +108,7 @@ def test_the_largest_body_takes_no_time_to_read(unit: bytes, frame: tuple[bytes,
     raw = frame[0] + unit * ((MAX_BODY_BYTES - 16) // len(unit)) + frame[1]
     begin = time.process_time()
     with contextlib.suppress(Rejection):
-        body.parse(raw)
+        parse_body(raw)
     # Linear is some 20 ms; quadratic would be minutes.
     assert time.process_time() - begin < 5
 

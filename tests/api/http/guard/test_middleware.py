@@ -15,8 +15,7 @@ from api.scripted import WHOLE, Client, Scripted, error_of
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.contract import Events
-from chapterverse_api.http.guard.middleware import WORKER_THREADS, Guard, is_api
-from chapterverse_api.http.guard.origin import AnyOrigin
+from chapterverse_api.http.guard import WORKER_THREADS, AnyOrigin, Guard, is_api
 
 QUESTION = "where is my secret page"
 

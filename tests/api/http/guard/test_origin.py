@@ -9,7 +9,7 @@ from api.scripted import Client, Scripted, error_of, serving
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
-from chapterverse_api.http.guard.origin import AllowList
+from chapterverse_api.http.guard import AllowList
 
 DOCS = "https://docs.example.com"
 PREVIEWS = "https://*.preview.example.com"

@@ -20,9 +20,9 @@ from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.ext.aws.events import LambdaHandler
 from chapterverse_api.ext.budget.circuit_breaker import FAILURE_THRESHOLD
-from chapterverse_api.http.guard.rate import RateLimit, client_key, client_network, parse_rates
-from chapterverse_api.limits.protocols import LimiterFault, RateWindow
-from chapterverse_api.limits.sqlite import SqliteLimiter
+from chapterverse_api.ext.limiter.sqlite import SqliteLimiter
+from chapterverse_api.http.admission import RateLimit, client_key, client_network, parse_rates
+from chapterverse_api.limits import LimiterFault, RateWindow
 from chapterverse_api.rejections import Rejection
 from ext.aws.test_events import CONTEXT, FUNCTION_URL, HTTP_API
 from fakes.clocks import Clock

@@ -21,7 +21,7 @@ from api.scripted import META, WHOLE, Client, Scripted, serving
 from chapterverse.errors import IndexMissing, ProviderError
 from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.contract import ChatQuery
 from chapterverse_api.ext.conversations.threads import Threads
 from chapterverse_api.request_limits import MAX_CONVERSATION_BYTES

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from chapterverse.errors import ChapterVerseError, InputError
 from chapterverse.model import PAGE
 from chapterverse.settings import Settings
-from chapterverse_api import rejections
+from chapterverse_api import log, rejections
 from chapterverse_api.deadline import ClientDisconnected
 from chapterverse_api.ext.agents.mcp.messages import (
     INVALID_PARAMS,
@@ -33,7 +33,6 @@ from chapterverse_api.ext.agents.tools.documentation import documentation_tools
 from chapterverse_api.ext.agents.tools.sections import find_page, markdown
 from chapterverse_api.ext.agents.tools.tool import ToolContext
 from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.observability import log
 
 #: The resource of the report's room.
 GAPS = "report://gaps"

@@ -11,8 +11,8 @@ from starlette.responses import JSONResponse, Response
 
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.ext.agents.mcp.messages import Id, McpCall, McpError, limit_reply, read_call, read_id
+from chapterverse_api.http.admission import check_rate, parse_body, read_body
 from chapterverse_api.http.answers import WorkerResponse, get_deadline, get_origins, get_service
-from chapterverse_api.http.guard import body, rate
 from chapterverse_api.rejections import Rejection
 
 router = APIRouter()
@@ -35,7 +35,7 @@ async def mcp(request: Request) -> Response:
     """Answer a message of the Model Context Protocol."""
     request_id: Id = None
     try:
-        message = body.parse(await body.read(request))
+        message = parse_body(await read_body(request))
         request_id = read_id(message)
         call = read_call(message, request.headers.items())
     except Rejection as rejection:
@@ -47,7 +47,7 @@ async def mcp(request: Request) -> Response:
         return Response(status_code=202)
     if call.method.startswith(_COUNTED):
         try:
-            await to_thread.run_sync(partial(rate.check, request, program=True))
+            await to_thread.run_sync(partial(check_rate, request, program=True))
         except Rejection as rejection:
             return JSONResponse(limit_reply(call, rejection), headers=rejection.headers)
     deadline = get_deadline(request)

@@ -15,7 +15,7 @@ from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.ext.agents.mcp.messages import INVALID_REQUEST, Id, McpCall, McpError, read_call, read_id
 from chapterverse_api.ext.agents.mcp.protocol import answer
 from chapterverse_api.ext.agents.tools.tool import ToolContext
-from chapterverse_api.http.guard.body import parse
+from chapterverse_api.http.admission import parse_body
 from chapterverse_api.rejections import Rejection
 from chapterverse_api.request_limits import MAX_BODY_BYTES
 from chapterverse_api.service import Service
@@ -55,7 +55,7 @@ class _Client:
         try:
             if len(line) > MAX_BODY_BYTES:
                 raise McpError(INVALID_REQUEST, f"The line is over {MAX_BODY_BYTES // 1024} KB.")
-            message = parse(line)
+            message = parse_body(line)
             request_id = read_id(message)
             self._begin(read_call(message, None))
         except Rejection as rejection:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, StringConstraints, model_validator
 
 from chapterverse.errors import InputError
-from chapterverse_api import validation
+from chapterverse_api import rejections
 from chapterverse_api.contract import (
     ChatQuery,
     LanguageTag,
@@ -147,7 +147,7 @@ class PlanRequest(RequestModel):
         Raises:
             InputError: a filter or the question is invalid.
         """
-        return validation.make_query(**self.model_dump(exclude={"state", "input"}))
+        return rejections.make_query(**self.model_dump(exclude={"state", "input"}))
 
 
 class ToolOutcome(ResponseModel):

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from chapterverse.errors import InputError
-from chapterverse_api.answer.search import find_sources, log_sources
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import SourceChunk, dump
 from chapterverse_api.conversation.transcript import Signer
@@ -32,8 +31,8 @@ from chapterverse_api.ext.agents.plans.plan import (
     begin,
 )
 from chapterverse_api.ext.check.links.address_filter import AddressFilter
+from chapterverse_api.rejections import parse_request
 from chapterverse_api.service import Service
-from chapterverse_api.validation import parse_request
 
 #: Seconds for which a reader may go on with a plan.
 PLAN_SECONDS = 24 * 60 * 60
@@ -125,15 +124,14 @@ def _begin(service: Service, request: PlanRequest, deadline: Deadline, **more: A
     tools = service.turn_tools(deadline)
     turn = Turn.open(request.as_query(), service.resources, deadline=deadline, tools=tools, **more)
     with turn.running():
-        turn.sources = sources = find_sources(turn)
-        log_sources(turn)
+        sources = turn.search()
         draft = draft_plan(turn)
         plan = draft.plan
         cited = {i for step in plan.steps for i in step.citations} if plan else set()
         turn.complete("planned" if plan else "not_in_docs", len(cited))
         degraded = turn.explain_degradation(draft.failure, remembered=False)
         if plan is None:
-            return PlanResponse(status="not_in_docs", nearest=list(sources.nearest), degraded_reason=degraded)
+            return PlanResponse(status="not_in_docs", nearest=list(sources.found.nearest), degraded_reason=degraded)
         position = begin(plan, _caller(tools, deadline))
         state = PlanState(plan, position, [source for source in sources.shown if source.id in cited])
         first = {"plan": plan.steps, "planned_by": draft.planned_by, "degraded_reason": degraded}

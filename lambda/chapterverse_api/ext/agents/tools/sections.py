@@ -21,14 +21,13 @@ from chapterverse.store import Snapshot
 from chapterverse_api import rejections
 from chapterverse_api.contract import ChatQuery, ResponseModel
 from chapterverse_api.ext.agents.tools.tool import ToolContext
-from chapterverse_api.index import addresses
-from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.observability.query_state import search_progress
+from chapterverse_api.index.site_index import SiteIndex, on_page
+from chapterverse_api.log import search_progress
+from chapterverse_api.rejections import make_query
 from chapterverse_api.request_limits import MAX_LANGUAGE_CHARS, MAX_URL_CHARS, MAX_VERSION_CHARS
 from chapterverse_api.search.ranking import section
 from chapterverse_api.search.results import Retrieval
 from chapterverse_api.search.site_search import SearchResources, search_site
-from chapterverse_api.validation import make_query
 
 #: Tokens around the results of a tool, and around each quote.
 OVERHEAD_TOKENS = 80
@@ -157,7 +156,7 @@ def _is_within(chunk: Chunk, first: Chunk) -> bool:
 
 def _chunks(published: str, snapshot: Snapshot) -> list[Chunk]:
     # FAQ entries may have the address of a page, and are no part of it.
-    chunks = (chunk for at in addresses.on_page(published, snapshot) for chunk in snapshot.page(at, "url"))
+    chunks = (chunk for at in on_page(published, snapshot) for chunk in snapshot.page(at, "url"))
     first = next((chunk for chunk in chunks if chunk.type == PAGE), None)
     return snapshot.page(first.source_file_path) if first else []
 
@@ -188,8 +187,16 @@ def search_within_budget(query: ChatQuery, context: ToolContext) -> tuple[Retrie
     resources = context.service.resources
     snapshot = resources.index.snapshot(query.docs_version)
     with resources.reserving(query.query or "") as models, search_progress() as progress:
-        search = SearchResources(models.embedder, models.reranker, models.reader, context.deadline, progress)
-        retrieval = search_site(query, snapshot, resources.index, search).retrieval
+        search = SearchResources(
+            index=resources.index,
+            settings=resources.settings,
+            embedder=models.embedder,
+            reranker=models.reranker,
+            reader=models.reader,
+            deadline=context.deadline,
+            progress=progress,
+        )
+        retrieval = search_site(query, snapshot, search)
         for part, error in retrieval.failures.items():
             rejections.report(error, part=part, query_id=progress.id)
     return retrieval, snapshot

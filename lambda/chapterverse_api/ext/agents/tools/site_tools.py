@@ -20,7 +20,7 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError, FetchFail
 from chapterverse.ext.net.fetch import Fetcher, private_hosts
 from chapterverse.settings import TOOL_SECRETS, Settings
 from chapterverse.text.json_text import parse_json
-from chapterverse_api import rejections
+from chapterverse_api import log, rejections
 from chapterverse_api.answer.resources import Resources
 from chapterverse_api.contract import RequestModel, ResponseModel
 from chapterverse_api.deadline import ClientDisconnected, Deadline
@@ -31,7 +31,6 @@ from chapterverse_api.ext.agents.schema import parse_schema, problem
 from chapterverse_api.ext.agents.tools import documentation
 from chapterverse_api.ext.agents.tools.address_template import AddressTemplate
 from chapterverse_api.ext.agents.tools.tool import JsonObject, RunTool, Tool, ToolContext, make_tool
-from chapterverse_api.observability import log
 from chapterverse_api.service import Service
 
 _MAX_TOOLS, _MAX_BYTES = 16, 32_000

@@ -12,7 +12,7 @@ from chapterverse.text.json_text import parse_json
 from chapterverse_api.contract import dump
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.requests import ToolSpec
-from chapterverse_api.validation import parse_request
+from chapterverse_api.rejections import parse_request
 
 if TYPE_CHECKING:
     from chapterverse_api.service import Service

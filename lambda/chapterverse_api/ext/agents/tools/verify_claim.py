@@ -15,7 +15,6 @@ from chapterverse.errors import InputError, ProviderError
 from chapterverse.model import Head
 from chapterverse.text.sentences import Sentence, split
 from chapterverse_api import rejections
-from chapterverse_api.answer.search import nearest_place
 from chapterverse_api.contract import Nearest, RequestModel, ResponseModel
 from chapterverse_api.ext.agents.tools.sections import (
     LanguageArgument,
@@ -29,9 +28,8 @@ from chapterverse_api.ext.check.verdict import Outcome
 from chapterverse_api.ext.check.verifier import Verifier
 from chapterverse_api.ext.models.citation_marks import CitationMarks
 from chapterverse_api.ext.models.second_votes import SecondVotes, check_sentence
-from chapterverse_api.index import addresses
-from chapterverse_api.index.site_index import SiteIndex
-from chapterverse_api.search.passages import choose, make_passages
+from chapterverse_api.index.site_index import SiteIndex, on_page
+from chapterverse_api.search.passages import choose, make_passages, make_place
 from chapterverse_api.search.ranking import Candidate
 
 #: Sentences of a claim: each is searched for.
@@ -187,7 +185,7 @@ def _check_sentence(
             section=deciding.section_heading if deciding else None,
             confidence=round(verdict.probability, 4),
         )
-        nearest = [nearest_place(c.chunk, index.public_url(c.chunk, head)) for c in candidates[:_MAX_NEAREST]]
+        nearest = [make_place(c.chunk, index.public_url(c.chunk, head)) for c in candidates[:_MAX_NEAREST]]
         return _SentenceCheck(verdict.outcome, statement, nearest, head, retrieval.degraded)
 
     # An answer would be made from the strong ones, and the chat gives a sentence the same verdict. What they don't
@@ -221,7 +219,7 @@ def _addresses(arguments: ClaimArguments, index: SiteIndex) -> list[str]:
     for url in arguments.urls:
         snapshot = index.snapshot(arguments.version, url)
         published = index.published_url(url, snapshot.head)
-        page_urls = [at for at in addresses.on_page(published, snapshot) if "#" not in published or at == published]
+        page_urls = [at for at in on_page(published, snapshot) if "#" not in published or at == published]
         if not page_urls:
             raise InputError("urls holds an address that this documentation does not have.", field="urls")
         published_urls += page_urls

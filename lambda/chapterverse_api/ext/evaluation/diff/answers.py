@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from chapterverse.errors import ProviderError
 from chapterverse.progress import Progress, track
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.ext.evaluation.diff.sections import IndexedSite, RemainingText, SectionChange, key
 from chapterverse_api.ext.evaluation.questions import QuestionRow
 

@@ -16,7 +16,7 @@ from chapterverse.cli.parameters import print_json
 from chapterverse.progress import Progress
 from chapterverse.settings import Settings
 from chapterverse.site.delivery import replace_file
-from chapterverse_api.commands.session import ServiceSession
+from chapterverse_api.commands import ServiceSession
 from chapterverse_api.ext.evaluation.diff.answers import Change, GivenAnswer, Outcome, ask, compare, from_headings
 from chapterverse_api.ext.evaluation.diff.base_index import open_base
 from chapterverse_api.ext.evaluation.diff.sections import IndexedSite, SectionChange, compare_sections

@@ -1,1 +1,0 @@
-"""The service's operations for the command line. The service itself doesn't load them."""

@@ -1,0 +1,1 @@
+"""Counters of requests and money in an SQLite file, for the processes of one machine. State: stable."""

@@ -1,1 +1,0 @@
-"""Log events and metrics."""
