@@ -551,8 +551,8 @@ EXTENSIONS = (
         ),
         parts={
             "plans": "chapterverse_api.ext.agents.plans.requests:plan_for_owner",
-            "plan_walk": "chapterverse_api.ext.agents.plans.walk:walk_plan",
-            "schemas": "chapterverse_api.ext.agents.structured_output.data:SchemaAnswer",
+            "plan_walk": "chapterverse_api.ext.agents.plans.requests:walk_plan",
+            "schemas": "chapterverse_api.ext.agents.data:SchemaAnswer",
             "tools": "chapterverse_api.ext.agents.tools.site_tools:open_tools",
         },
         commands={
@@ -563,8 +563,8 @@ EXTENSIONS = (
             )
         },
         routes={
-            "": "chapterverse_api.ext.agents.routes.completions:router chapterverse_api.ext.agents.routes.plans:router",
-            "mcp": "chapterverse_api.ext.agents.routes.mcp:router",
+            "": "chapterverse_api.ext.agents.routes:router",
+            "mcp": "chapterverse_api.ext.agents.mcp.route:router",
         },
     ),
 )
