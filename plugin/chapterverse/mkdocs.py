@@ -28,7 +28,7 @@ from chapterverse.indexing import index_run
 from chapterverse.indexing.additions import find_documents
 from chapterverse.indexing.options import complete, explain_unknown_options
 from chapterverse.local_server import Preview
-from chapterverse.model import stated_date
+from chapterverse.model import TARGET_CHUNK_TOKENS, stated_date
 from chapterverse.page_kinds import EXCLUDED, OPTED_OUT, known_content_type, unknown_content_type
 from chapterverse.project import leads_out
 from chapterverse.readers.folder import PageGlobs
@@ -68,8 +68,8 @@ class ChapterVerseConfig(Config):
     """Switches and counts of documents by type, see `settings.document_options`."""
     site = c.Optional(c.Type(str))
     """Name of the site's index; unset takes it from `site_name`."""
-    chunk_tokens = c.Type(int, default=256)
-    """Size that chunks are packed to, in cl100k tokens; the cap is 512."""
+    chunk_tokens = c.Type(int, default=TARGET_CHUNK_TOKENS)
+    """Size that chunks are packed to, in cl100k tokens, up to `model.MAX_CHUNK_TOKENS`."""
     exclude = c.ListOfItems(c.Type(str), default=[])
     """Pages not to index, as patterns in the style of .gitignore on paths below `docs_dir`."""
     include = c.ListOfItems(c.Type(str), default=[])

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.extensions import load_part
-from chapterverse.model import CHUNK_TOKENS, FAQ, Chunk, Persona
+from chapterverse.model import FAQ, MAX_CHUNK_TOKENS, Chunk, Persona
 from chapterverse.store import Snapshot
 from chapterverse.text.markdown import plain
 from chapterverse.text.tokens import PROSE_TOKEN_BYTES, cut_to_words, utf8_length
@@ -28,7 +28,7 @@ from chapterverse_api.search.site_search import SearchResources, make_reader_fil
 #: cl100k tokens of all passages together: ten chunks, at which the public question sets are scored too.
 MAX_PASSAGES_TOKENS = 2560
 #: Tokens of all FAQ entries, which have a share of their own: two of the longest, and pages lose nothing by them.
-MAX_FAQ_TOKENS = 2 * CHUNK_TOKENS
+MAX_FAQ_TOKENS = 2 * MAX_CHUNK_TOKENS
 #: Of the budget, what one section may take: it may be a whole reference.
 MAX_SECTION_TOKENS = 1024
 #: Sections that are widened before others are added, and the most there may be.

@@ -16,7 +16,7 @@ from chapterverse.indexing.report import Report
 from chapterverse.indexing.target import Target
 from chapterverse.indexing.vectors import EmbeddingRejected, UnfinishedVectors, Vectors, count_tokens
 from chapterverse.ledger import IMPORTED, UNREAD, LedgerRow, rows_of
-from chapterverse.model import CHUNK_TOKENS, ENCODER, FAQ, PAGE, PERSONA, Chunk, embed_hash, utc_now
+from chapterverse.model import ENCODER, FAQ, MAX_CHUNK_TOKENS, PAGE, PERSONA, Chunk, embed_hash, utc_now
 from chapterverse.progress import Progress
 from chapterverse.store import Snapshot
 
@@ -156,7 +156,7 @@ class IndexPlan:
         old = self.live.page(FAQ, "type") if self.live else []
         answers = [*new, *(c for c in old if c.source_file_path not in touched)]
         warnings: Iterable[str] = load_part("repeated_questions")(
-            answers, chunk_is_entry=self.target.sizes.cap >= CHUNK_TOKENS
+            answers, chunk_is_entry=self.target.sizes.cap >= MAX_CHUNK_TOKENS
         )
         return warnings
 
