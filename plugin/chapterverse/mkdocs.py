@@ -270,7 +270,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
             agents.finish().log(log)
         if self._preview is not None:
             # Parsed later, as the writer wants the page at once; the next rebuild removes these files.
-            self._known, reading = hold_changed(self._reading, out, self._known)
+            self._known, reading = hold_changed(self._reading, self._known)
             self._preview.submit(partial(self._index, reading))
 
     def on_build_error(self, *, error: Exception) -> None:
