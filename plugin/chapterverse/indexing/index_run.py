@@ -1,8 +1,7 @@
 """From a site to its index: where the site is, whether a build may publish, and the one call that every adapter makes.
 
-An adapter hands a `Site` to `update_index`, a command to `index_site`. From there a page passes `sync`, `diff`,
-`page_chunker`, `chunking`, `plan`, `vectors`, `apply` and `report`, in this order. What writes an index is imported
-inside functions, so a build that changes nothing doesn't load it.
+An adapter hands a `Site` to `update_index`, a command to `index_site`. `sync` has the steps from there. What writes an
+index is imported inside functions, so a build that changes nothing doesn't load it.
 """
 
 from __future__ import annotations
