@@ -90,7 +90,7 @@ class Service:
             search = SearchRequest(question, request.embedding, site_filter(request.filters, snapshot, resources.index))
             with resources.reserving(question or "") as models:
                 retrieval = retrieve(snapshot, models.embedder, search, progress)
-                retrieval = order_by_models(retrieval, question, models.reranker, models.reader, Deadline())
+                retrieval = order_by_models(retrieval, question, models.reranker, models.reading_model, Deadline())
             return respond_with_chunks(request, retrieval, snapshot.head, resources.index, progress)
 
     def rate(self, rating: Feedback) -> None:

@@ -22,7 +22,7 @@ from chapterverse.text.markdown import plain
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.quoting.blocks import read_blocks
 from chapterverse_api.draft.requests import PassageReading
-from chapterverse_api.search.ranking import Candidate, section, weigh_memories
+from chapterverse_api.search.ranking import Candidate, section_key, weigh_memories
 from chapterverse_api.search.rerankers import Reranker
 from chapterverse_api.search.results import Retrieval, load_weights, logit
 
@@ -98,7 +98,7 @@ def read_candidates(retrieval: Retrieval, question: str, model: ReadingModel, de
     # The scores stay where they were: they say how near a place is to the first one.
     ordered = [read[i]._replace(score=before.score) for i, before in zip(order, first, strict=True)]
     best = read[order[0]]
-    of_section = (c.reading.best for c in read if c.reading and section(c.chunk) == section(best.chunk))
+    of_section = (c.reading.best for c in read if c.reading and section_key(c.chunk) == section_key(best.chunk))
     return replace(
         retrieval,
         candidates=(*ordered, *retrieval.candidates[MAX_READ:]),

@@ -109,7 +109,7 @@ def search_within_budget(query: ChatQuery, context: ToolContext) -> tuple[Retrie
             settings=resources.settings,
             embedder=models.embedder,
             reranker=models.reranker,
-            reader=models.reader,
+            reading_model=models.reading_model,
             deadline=context.deadline,
             progress=progress,
         )

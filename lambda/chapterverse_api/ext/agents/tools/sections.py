@@ -22,7 +22,7 @@ from chapterverse_api.contract import ChatQuery, ResponseModel
 from chapterverse_api.index.site_index import SiteIndex, on_page
 from chapterverse_api.rejections import make_query
 from chapterverse_api.request_limits import MAX_LANGUAGE_CHARS, MAX_URL_CHARS, MAX_VERSION_CHARS
-from chapterverse_api.search.ranking import section
+from chapterverse_api.search.ranking import section_key
 
 #: Tokens around the results of a tool, and around each quote.
 OVERHEAD_TOKENS = 80
@@ -154,7 +154,7 @@ def _find_by_anchor(page: Sequence[Chunk], anchor: str) -> list[Chunk]:
 def _is_within(chunk: Chunk, first: Chunk) -> bool:
     """Whether a chunk is of the section of another one, or below it."""
     above, path = first.heading_path, chunk.heading_path
-    return section(chunk) == section(first) or (len(path) > len(above) and path[: len(above)] == above)
+    return section_key(chunk) == section_key(first) or (len(path) > len(above) and path[: len(above)] == above)
 
 
 def _chunks(published: str, snapshot: Snapshot) -> list[Chunk]:
@@ -167,7 +167,7 @@ def _chunks(published: str, snapshot: Snapshot) -> list[Chunk]:
 def _sections(chunks: Sequence[Chunk], index: SiteIndex, snapshot: Snapshot) -> Iterator[SectionText]:
     groups: dict[object, list[Chunk]] = {}
     for chunk in chunks:
-        groups.setdefault(section(chunk), []).append(chunk)
+        groups.setdefault(section_key(chunk), []).append(chunk)
     for group in groups.values():
         text = "\n\n".join(chunk.text for chunk in group)
         yield SectionText(index.public_url(group[0], snapshot.head), text, group[0])
