@@ -204,7 +204,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         self._site_pages, self._strict = None, self._options.strict or config.strict
         mike, address = config.plugins.get("mike"), config.site_url or self._settings.base_url
         self._base = _site_address(address, mike.config.get("canonical_version") if mike else None)
-        globs = PageGlobs.of(self._options.exclude, self._options.include)
+        globs = PageGlobs.of(include=self._options.include, exclude=self._options.exclude)
         paths = {**self._pages.paths} if self._dirty else {}  # a dirty build writes again only what changed
         self._pages = BuildPages(self._base, globs, self._documents.entries, paths)
         about = self._settings, config.site_name, self._base, config.site_description or ""

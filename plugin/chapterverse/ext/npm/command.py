@@ -84,7 +84,7 @@ def publish(
 
     def update() -> None:
         # `reading` is None if the site could not be read. Reading it again raises the reason.
-        read = reading or read_known_site(site_dir, placed, options.include, options.exclude)
+        read = reading or read_known_site(site_dir, placed, include=options.include, exclude=options.exclude)
         _index_versions(read, settings, options, version_path or ())
         if (site_dir / starters.PATH).is_file():
             starters.write(site_dir / starters.PATH, settings, read.base_url)
