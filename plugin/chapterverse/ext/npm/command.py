@@ -262,9 +262,15 @@ def _index_preview(state: _PreviewState, settings: Settings, options: Options) -
     # A page may be half-written, so the preview goes on.
     try:
         documents = find_documents(settings, Path(), Path())
-        choice = Path(), state.base_url, options.include, options.exclude
-        read = load_part("markdown_folder")
-        reading = read(*choice, generator=state.slugs, no_pages=documents.no_pages, listed=state.pages)
+        reading = load_part("markdown_folder")(
+            Path(),
+            state.base_url,
+            include=options.include,
+            exclude=options.exclude,
+            generator=state.slugs,
+            no_pages=documents.no_pages,
+            listed=state.pages,
+        )
         _index(reading, settings, options, Path())
     except (ChapterVerseError, OSError) as error:
         warn(f"The index was not updated: {explain_error(error)}")
