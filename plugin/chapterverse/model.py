@@ -1,7 +1,8 @@
 """The values that travel through the system. All are frozen.
 
 A *page* is read into *sections*, one for each rendered heading. A section has *blocks*, which are packed into *chunks*.
-A chunk with its vectors is a *point*. The *head* names the generation of points that readers see.
+A chunk with its vectors is a *point*. The *head* names the generation of points that readers see. The module is long
+because each value stands with the form in which it is stored, and all of the library reads them.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Passage:
     Attributes:
         id: the string that a segment cites.
         path: headings from the chapter down.
-        text: Markdown, verbatim.
+        text: the Markdown of the chunk, without the addresses of its links.
         section: the text with its surroundings in its section; the text alone if no more is known.
         terms: hashed terms of path and text, so that they need not be read again.
         score: the order of the passages, 0 to 1; evidence saturates, so it can't order the best ones.

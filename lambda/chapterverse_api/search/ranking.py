@@ -196,10 +196,7 @@ def rank(
 
 
 def once_a_text(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return the candidates best first, and of those with one text only the best.
-
-    A section or a file may be included on several pages.
-    """
+    """Return the candidates best first, each text once, as a section or a file may be included on several pages."""
     best = dict[str, Candidate]()
     for candidate in sorted(candidates, key=lambda c: (-c.score, c.chunk.chunk_id)):
         best.setdefault(candidate.chunk.text, candidate)

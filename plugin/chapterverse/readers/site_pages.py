@@ -30,7 +30,7 @@ class SitePages:
     Attributes:
         sources: its pages, sorted by path; an unreadable one raises its error when it is read.
         warnings: one sentence for everything that the owner may want to correct.
-        left_out: the reason for each file that was read and is no page of the index; of a listing, its kind (see
+        left_out: the reason for each file that is no page of the index, read or not; of a listing, its kind (see
             `page_kinds.LISTINGS`).
         base_url: address of the site, with a slash at its end.
         built: the built page of each source that is named after the file that it was written in.
