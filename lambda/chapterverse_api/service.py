@@ -24,7 +24,7 @@ from chapterverse_api.contract import (
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.log import search_progress
 from chapterverse_api.retrieval_contract import RetrievalResponse
-from chapterverse_api.search.response import respond_with_chunks
+from chapterverse_api.search.retrieval_response import respond_with_chunks
 from chapterverse_api.search.site_search import SearchRequest, order_by_models, retrieve, site_filter
 
 if TYPE_CHECKING:
