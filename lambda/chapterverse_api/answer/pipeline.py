@@ -17,7 +17,7 @@ from typing import Protocol
 
 from chapterverse.extensions import load_part
 from chapterverse_api.answer.drafting import draft_answer, open_rounds, quote_documents, quote_winner
-from chapterverse_api.answer.response import ask_back, make_refusal, make_response, with_suggestions
+from chapterverse_api.answer.response import ask_back, make_answer_or_refusal, make_refusal, with_suggestions
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import AnswerEvent, ChatResponse, Events, Meta
 from chapterverse_api.draft.draft import Writer
@@ -65,4 +65,4 @@ def _answer(turn: Turn, data: _DataAnswer | None) -> Generator[AnswerEvent, None
         draft = yield from quote_winner(turn)
     else:
         draft = yield from quote_documents(turn) if writer else draft_answer(turn, rounds)
-    return make_response(draft, turn)
+    return make_answer_or_refusal(draft, turn)

@@ -1,9 +1,9 @@
 """Answers without a model, by quotes from the documentation.
 
-`quoting.answer_scores` scores the parts of the passages. Of the section whose parts are together the likeliest, the block
-of the best part is chosen; in a comparison, a block of the opening of each side. Then other blocks are added whose score
-is near, while there is room; one of a second section only if it holds a word that the quotes lack. The quotes are shown
-in the order of the passages.
+`quoting.answer_scores` scores the parts of the passages. Of the section whose parts are together the likeliest, the
+block of the best part is chosen; in a comparison, a block of the opening of each side. Then other blocks are added
+whose score is near, while there is room; one of a second section only if it holds a word that the quotes lack. The
+quotes are shown in the order of the passages.
 """
 
 from __future__ import annotations
