@@ -1,7 +1,8 @@
 """The pipeline: a question in, a cited and verified answer out.
 
-route     `http`: the request of a client
-guard     `http.guard`, `http.admission`, `resources`: what may cost something, and the models that may be used for it
+guard     `http.guard`, around the application: whether this request is answered at all
+route     `http.routes`: what `http.admission` lets through, with the deadline of `http.answers`
+service   `Service.chat`: the models that may be used for it, by `resources`, and the turn
 search    `search`: the sources with enough evidence, or none, and the sections that the reader may mean
 answer    `drafting`: quotes, or a draft of a model by a room; data by another
 check     quotes hold by construction; what a model wrote, `ext.models` and `ext.check` hold to its sources
