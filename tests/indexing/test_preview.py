@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chapterverse.indexing.sync import preview
+from chapterverse.indexing.sync import index, preview
 from fakes.docs import CountingEmbedder, prose
 from indexing.site import Site, numbers
 
@@ -38,6 +38,14 @@ def test_a_preview_calls_no_model(site: Site) -> None:
     preview(site.sources(), site.target)
     assert site.embedder is not None
     assert site.embedder.seen == []
+
+
+def test_without_a_model_nothing_costs_anything(site: Site) -> None:
+    site.embedder = None
+    for run in (preview, index):
+        report = run(site.sources(), site.target)
+        assert (report.tokens, report.cost) == (0, 0.0)
+        assert "$" not in str(report)
 
 
 def test_a_preview_tells_each_page_by_what_would_happen_to_it(site: Site) -> None:

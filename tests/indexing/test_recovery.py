@@ -29,6 +29,15 @@ def test_a_lost_ledger_costs_reading_and_nothing_else(site: Site) -> None:
     assert_is_a_clean_build(site)
 
 
+def test_a_page_of_another_site_that_left_with_the_ledger_is_gone(site: Site) -> None:
+    site.pages["c.md"] = replace(site.pages["c.md"], facts={"source": "import"})
+    site.index()
+    (site.folder / "index" / "ledger.sqlite").unlink()
+    del site.pages["c.md"]
+    assert site.index().files.removed == ("c.md",)
+    assert_is_a_clean_build(site)
+
+
 def test_a_ledger_of_another_generation_is_not_believed(site: Site) -> None:
     site.index()
     known = (site.folder / "index" / "ledger.sqlite").read_bytes()
@@ -106,6 +115,8 @@ def test_a_page_that_cannot_be_read_is_not_forgotten_with_a_lost_ledger(site: Si
     site.broken.add("b.md")
     assert len(site.index().warnings) == 1
     assert site.store.snapshot(SCOPE).page("b.md")
+    # Its state is shown with the number of its chunks.
+    assert site.ledger.records(SCOPE)["b.md"].chunk_count == 2
     # Or nobody would know that its chunks have to go.
     del site.pages["b.md"]
     report = site.index()

@@ -143,14 +143,6 @@ def test_only_names_of_variables_become_short(source: str) -> None:
     assert shorten_names(source) == NAMES[source]
 
 
-def test_the_docs_state_the_weight_of_every_file(served: Mapping[str, bytes]) -> None:
-    page = (FOLDER.parents[2] / "site_example" / "docs" / "reference" / "widget.md").read_text("utf-8")
-    stated = dict(re.findall(r"^\| `(\w+\.js)`.*\| ([\d,]+) \|$", page, re.MULTILINE))
-    assert stated.keys() == {name for name in served if "/" not in name}
-    for name, size in stated.items():
-        assert abs(int(size.replace(",", "")) - weight({name: served[name]})) <= 50, name
-
-
 def test_a_served_file_has_no_comments_and_is_a_tenth_lighter() -> None:
     sources = {str(path.relative_to(FOLDER).as_posix()): path.read_bytes() for path in SOURCES}
     assert set(bundle.files()) <= sources.keys()

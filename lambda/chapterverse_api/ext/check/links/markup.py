@@ -171,7 +171,7 @@ class MarkupFilter:
         line = self._text[self._at : end]
         mark = self._fence.strip()
         outside = self._in_list and self._fence[0] == " " and line.strip() and not line.startswith(" ")
-        if outside and not line.startswith(mark):
+        if outside:
             self._fence = ""
             return False
         self._read_code(_FENCE_MARKUP, end)
@@ -208,9 +208,8 @@ class MarkupFilter:
                 self._drop(markup.end())
 
     def _sign(self) -> None:
-        is_image = self._text.startswith("![", self._at)
-        self._image = self._image or is_image
-        (self._drop if is_image else self._keep)(self._at + 1)
+        self._image = self._text.startswith("![", self._at)
+        (self._drop if self._image else self._keep)(self._at + 1)
 
     def _open(self) -> None:
         first = _PREFIX.match(self._line) is not None
@@ -254,7 +253,7 @@ class MarkupFilter:
         if bracket is None or bracket.is_image:
             return label.end()
         text = self._text[bracket.start + 1 : self._at]
-        before = self._text[bracket.start - 1 : bracket.start] if bracket.start else ""
+        before = self._text[bracket.start - 1 : bracket.start]  # "" at the start.
         is_index = text.isdigit() or before.isalnum() or before in ("]", ")", "_") or text.startswith("^")
         return 0 if is_index or label.group()[1:-1].lstrip("-").isdigit() else label.end()
 
@@ -269,7 +268,8 @@ class MarkupFilter:
     def _angle(self) -> None:
         """Keep or remove a possible tag or address in angle brackets."""
         following = self._text[self._at + 1 : self._at + 2]
-        if not following or following in " \t\n=-<0123456789":
+        # Which the end of the text is too.
+        if following in " \t\n=-<0123456789":
             self._keep(self._at + 1)
         elif following.isalpha() or following in "/!?_":
             self._tag()
