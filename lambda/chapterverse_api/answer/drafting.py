@@ -59,7 +59,7 @@ def draft_answer(turn: Turn, rounds: ToolRounds | None) -> DraftSteps:
     Args:
         rounds: those in which it may call tools in place of an answer.
     """
-    if not isinstance(turn.models.generator, Extractive):
+    if not turn.models.only_quotes:
         steps: DraftSteps = load_part("write_draft")(turn, rounds)
         return (yield from steps)
     request = turn.sources.request

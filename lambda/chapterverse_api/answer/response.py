@@ -13,7 +13,7 @@ from chapterverse_api.draft.draft import ShownDraft, make_segment
 from chapterverse_api.search.suggestions import suggest
 
 
-def respond(draft: ShownDraft, turn: Turn) -> ChatResponse:
+def make_answer_or_refusal(draft: ShownDraft, turn: Turn) -> ChatResponse:
     """Return the response with the segments that were shown, or a refusal if there are none."""
     turn.draft, degraded = draft, turn.explain_degradation(draft.failure)
     turn.log("response_generated", generator=draft.generator, dropped_citations=draft.dropped)
