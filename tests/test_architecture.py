@@ -480,7 +480,7 @@ def test_a_module_that_cannot_be_imported_by_itself_is_seen(tmp_path: Path) -> N
 PATCHED = {
     # The system's names of this boot and of its processes: a test can't have others.
     "ext/test_presence.py": {
-        "chapterverse.ext.leases.presence._BOOT_ID", "chapterverse.ext.leases.presence._NAMESPACE",
+        "chapterverse.ext.leases._BOOT_ID", "chapterverse.ext.leases._NAMESPACE",
     },
     # A publisher with a mistake that no argument makes.
     "faults/planted.py": {"publication._writer"},

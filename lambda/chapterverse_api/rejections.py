@@ -193,8 +193,8 @@ def make_query(**fields: Any) -> ChatQuery:
     return parse_request(ChatQuery, fields)
 
 
-def parse_request(model: type[_Request], document: object) -> _Request:
-    """Return a request from a parsed body.
+def parse_request(model: type[_Request], document: object, *, subject: str = "The body") -> _Request:
+    """Return a request from a parsed body, or from what `subject` names.
 
     Raises:
         InputError: it does not fit the contract; the message is the same as in the 422 response.
@@ -203,7 +203,7 @@ def parse_request(model: type[_Request], document: object) -> _Request:
         return model.model_validate(document)
     except ValidationError as error:
         problems = [{**problem, "loc": ("body", *problem["loc"])} for problem in error.errors()]
-        rejected = from_problems(problems, model.model_fields)
+        rejected = from_problems(problems, model.model_fields, subject=subject)
         raise errors.InputError(rejected.message, field=rejected.field) from None
 
 

@@ -229,12 +229,10 @@ EXTENSIONS = (
     Extension(
         "npm",
         commands={
-            "publish": Command(
-                "", "chapterverse.ext.npm.command:publish", "Put the chat into a built site and index it."
-            ),
+            "publish": Command("", "chapterverse.ext.npm:publish", "Put the chat into a built site and index it."),
             "preview": Command(
                 "",
-                "chapterverse.ext.npm.command:preview",
+                "chapterverse.ext.npm:preview",
                 "Run the API beside a generator's own preview, for its plugin.",
             ),
         },
@@ -259,10 +257,10 @@ EXTENSIONS = (
         ),
         parts={
             "documents": "chapterverse.ext.knowledge.folder:KnowledgeFiles.find",
-            "repeated_questions": "chapterverse.ext.knowledge.questions:repeated_questions",
+            "repeated_questions": "chapterverse.ext.knowledge.entries:repeated_questions",
             "validate_chunk": "chapterverse.ext.knowledge.metadata:validate_chunk",
             "document_schemas": "chapterverse.ext.knowledge.metadata:get_schemas",
-            "persona": "chapterverse.ext.knowledge.persona:persona_of",
+            "persona": "chapterverse.ext.knowledge.entries:persona_of",
             "unmatched_entries": "chapterverse.ext.knowledge.commands:list_unmatched",
             "weigh_memories": "chapterverse_api.ext.knowledge.memories:weigh_memories",
         },
@@ -384,7 +382,7 @@ EXTENSIONS = (
         extra="postgres",
         offers={
             "ledger": {"postgres[ql]://USER:PASSWORD@HOST/NAME": "chapterverse.ext.postgres.ledger:open_ledger"},
-            "records": {"postgres[ql]://USER:PASSWORD@HOST/NAME": "chapterverse_api.ext.postgres.records:open_records"},
+            "records": {"postgres[ql]://USER:PASSWORD@HOST/NAME": "chapterverse_api.ext.postgres:open_records"},
         },
     ),
     Extension(
@@ -553,8 +551,8 @@ EXTENSIONS = (
         ),
         parts={
             "plans": "chapterverse_api.ext.agents.plans.requests:plan_for_owner",
-            "plan_walk": "chapterverse_api.ext.agents.plans.walk:walk_plan",
-            "schemas": "chapterverse_api.ext.agents.structured_output.data:SchemaAnswer",
+            "plan_walk": "chapterverse_api.ext.agents.plans.requests:walk_plan",
+            "schemas": "chapterverse_api.ext.agents.data:SchemaAnswer",
             "tools": "chapterverse_api.ext.agents.tools.site_tools:open_tools",
         },
         commands={
@@ -565,8 +563,8 @@ EXTENSIONS = (
             )
         },
         routes={
-            "": "chapterverse_api.ext.agents.routes.completions:router chapterverse_api.ext.agents.routes.plans:router",
-            "mcp": "chapterverse_api.ext.agents.routes.mcp:router",
+            "": "chapterverse_api.ext.agents.routes:router",
+            "mcp": "chapterverse_api.ext.agents.mcp.route:router",
         },
     ),
 )

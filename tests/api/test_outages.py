@@ -30,8 +30,8 @@ from chapterverse.settings import Settings
 from chapterverse.text import lexical
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Span
-from chapterverse_api.ext.agents.plans.contract import PlanRequest
 from chapterverse_api.ext.agents.plans.draft import SCHEMA
+from chapterverse_api.ext.agents.plans.plan import PlanRequest
 from chapterverse_api.ext.agents.plans.requests import plan_step
 from chapterverse_api.ext.budget.circuit_breaker import FAILURE_THRESHOLD, RESET_SECONDS
 from chapterverse_api.ext.conversations.threads import Threads

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from chapterverse.embedding import Vector
 from chapterverse.errors import ProviderError, TextRejected, TextTooLong
-from chapterverse.ext.embedders.batches import MAX_BYTES, MAX_TEXTS, embed_in_batches
+from chapterverse.ext.embedders.models import MAX_BYTES, MAX_TEXTS, embed_in_batches
 
 
 class Model:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import ProviderError
-from chapterverse.ext.embedders.batches import check_vectors
+from chapterverse.ext.embedders.models import check_vectors
 
 BAD_NUMBERS: list[Any] = [math.nan, math.inf, -math.inf, 1e16, 10**400, "0.1", None, True, [0.1], {}]
 

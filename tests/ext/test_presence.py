@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from chapterverse.ext.leases.presence import Presence, seconds_until_gone, shared_folder
+from chapterverse.ext.leases import Presence, seconds_until_gone, shared_folder
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Elsewhere nobody tells one boot from another.")
 
 HOLDS = """
 import contextlib, os, sys, time
-from chapterverse.ext.leases.presence import Presence
+from chapterverse.ext.leases import Presence
 token, how = sys.argv[1:]
 with Presence.hold(token) as presence:
     if how == "forks" and os.fork() == 0:
@@ -141,13 +141,13 @@ def test_a_copy_on_another_machine_proves_nothing(
     here = shared_folder()
     if other == "boot":
         (tmp_path / "boot").write_text("00000000-0000-4000-8000-000000000000\n")
-        monkeypatch.setattr("chapterverse.ext.leases.presence._BOOT_ID", tmp_path / "boot")
+        monkeypatch.setattr("chapterverse.ext.leases._BOOT_ID", tmp_path / "boot")
         shutil.copytree(here, shared_folder())
     elif other == "namespace":
         (tmp_path / "pid").symlink_to("pid:[4026532999]")
-        monkeypatch.setattr("chapterverse.ext.leases.presence._NAMESPACE", tmp_path / "pid")
+        monkeypatch.setattr("chapterverse.ext.leases._NAMESPACE", tmp_path / "pid")
     else:
-        monkeypatch.setattr("chapterverse.ext.leases.presence._NAMESPACE", tmp_path / "none")
+        monkeypatch.setattr("chapterverse.ext.leases._NAMESPACE", tmp_path / "none")
     assert leases()
     assert seconds_until_gone(token) is None
 

@@ -84,7 +84,7 @@ def shared() -> DynamoServer:
 
 def patient() -> AwsService:
     """Return a client that tolerates a machine busy with other tests; needs the variables."""
-    return AwsService.open("dynamodb", seconds=120.0)
+    return AwsService("dynamodb", seconds=120.0)
 
 
 def sometimes(draw: random.Random, share: float, *faults: Fault) -> Callable[[], Fault | None]:

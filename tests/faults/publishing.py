@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from chapterverse.errors import ChapterVerseError, IndexMissing
-from chapterverse.ext.transfer.export_file import export
+from chapterverse.ext.transfer.maintenance import export
 from chapterverse.indexing.sync import index
 from chapterverse.indexing.target import Target
 from chapterverse.settings import Settings
@@ -207,7 +207,7 @@ def recover(place: Place, state: State) -> Recovery:
 
 def warm() -> None:
     """Load what the first run would load, so that no child has to, and open nothing."""
-    for name in ("store.shard_draft", "store.edge", "ledger", "ext.postgres.database"):
+    for name in ("store.shard_draft", "store.edge", "ledger", "ext.postgres"):
         importlib.import_module(f"chapterverse.{name}")
     for name in ("boto3", "botocore.httpsession", "botocore.signers", "psycopg"):
         importlib.import_module(name)

@@ -12,7 +12,7 @@ import pytest
 
 from chapterverse.calibration import Calibration, Coefficients
 from chapterverse.errors import IndexLocked
-from chapterverse.ext.transfer import export_file, maintenance
+from chapterverse.ext.transfer import maintenance
 from chapterverse.indexing import sync
 from chapterverse.indexing.apply import measured_fields
 from chapterverse.indexing.target import Target
@@ -153,7 +153,7 @@ def test_a_ledger_of_another_index_stays_worth_nothing(edge: Ground) -> None:
 def test_an_export_takes_it_along(edge: Ground, tmp_path: Path) -> None:
     edge.tune()
     whole, bare = (
-        export_file.read_export(export_file.export(edge.store.snapshot(SCOPE), canonical=canonical), "file")
+        maintenance.read_export(maintenance.export(edge.store.snapshot(SCOPE), canonical=canonical), "file")
         for canonical in (False, True)
     )
     with STORES["edge"](tmp_path / "copies") as place:
@@ -170,7 +170,7 @@ def test_an_export_takes_it_along(edge: Ground, tmp_path: Path) -> None:
 def test_an_import_brings_it_to_an_index_of_the_same_points(edge: Ground) -> None:
     untuned = edge.head
     edge.tune()
-    exported = export_file.read_export(export_file.export(edge.store.snapshot(SCOPE), canonical=False), "file")
+    exported = maintenance.read_export(maintenance.export(edge.store.snapshot(SCOPE), canonical=False), "file")
     tune(edge.head, Calibration.from_json(untuned.calibration), untuned.fusion_weight, edge.target, silent)
     assert not is_measured(edge.head)
     maintenance.fill(exported, edge.target)

@@ -10,7 +10,7 @@ import pytest
 from chapterverse.errors import ChapterVerseError
 from chapterverse.ext.postgres.ledger import postgres_ledger
 from chapterverse_api.ext.conversations.table import RecordsTable
-from chapterverse_api.ext.postgres.records import postgres_database
+from chapterverse_api.ext.postgres import postgres_database
 from fakes.pgbouncer import address, pooling, program
 from fakes.postgres import server
 from ledger.rows import DOCS, A, B

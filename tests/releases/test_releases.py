@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from chapterverse.ext.transfer import export_file
+from chapterverse.ext.transfer import maintenance
 from chapterverse.settings import Settings
 from chapterverse.store import open_store
 from chapterverse_api.app import create_app
@@ -81,7 +81,7 @@ def test_an_index_is_read(shared: ReleaseFiles, store: str) -> None:
 def test_its_export_is_the_same_byte_for_byte(shared: ReleaseFiles, store: str) -> None:
     opened = open_store(shared.settings(store))
     (head,) = opened.heads()
-    assert "".join(export_file.export(opened.snapshot(head.scope), canonical=True)) == shared.export(store)
+    assert "".join(maintenance.export(opened.snapshot(head.scope), canonical=True)) == shared.export(store)
 
 
 @pytest.mark.parametrize("store", [PLAIN, SITE])

@@ -6,7 +6,7 @@ import pytest
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.ext.qdrant.address import QdrantAddress
-from chapterverse.ext.qdrant.collections import collection_name
+from chapterverse.ext.qdrant.publication import collection_name
 from chapterverse.model import EmbedderCard
 from chapterverse.settings import Settings
 from chapterverse.store import open_store

@@ -11,11 +11,9 @@ import pytest
 from qdrant_client import QdrantClient, models
 
 from chapterverse.ext.qdrant.address import QdrantAddress
-from chapterverse.ext.qdrant.filters import equals, visible_in
-from chapterverse.ext.qdrant.record import scope_key
-from chapterverse.ext.qdrant.server import QdrantRetry
+from chapterverse.ext.qdrant.record import equals, scope_key, visible_in
+from chapterverse.ext.qdrant.server import QdrantRetry, QdrantWriter
 from chapterverse.ext.qdrant.snapshot import QdrantSnapshot
-from chapterverse.ext.qdrant.writer import QdrantWriter
 from chapterverse.filters import And, Filter, In, Or
 from chapterverse.model import Point
 from chapterverse.settings import Settings

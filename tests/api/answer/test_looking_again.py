@@ -20,7 +20,7 @@ from chapterverse_api.app import create_app
 from chapterverse_api.commands import ServiceSession
 from chapterverse_api.contract import ChatQuery, ChatResponse
 from chapterverse_api.ext.budget.daily_budget import DailyBudget, UsualCost
-from chapterverse_api.ext.budget.metering import usual_cost
+from chapterverse_api.ext.budget.meter import usual_cost
 from chapterverse_api.ext.evaluation.trace_command import trace_answer
 from chapterverse_api.ext.models.prompts import MAX_ROUND_TOKENS
 from chapterverse_api.ext.models.tool_rounds import MAX_QUERY_CHARS

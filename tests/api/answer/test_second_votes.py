@@ -22,7 +22,7 @@ from chapterverse_api.contract import ChatQuery, ChatResponse, Delta, Segment
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import MAX_VOTE_BYTES, MAX_VOTES, Span
 from chapterverse_api.ext.budget.daily_budget import TurnBudget
-from chapterverse_api.ext.budget.metering import usual_cost
+from chapterverse_api.ext.budget.meter import usual_cost
 from chapterverse_api.ext.budget.prices import Price, Prices
 from fakes.loopback import LONG, SOON, Fault, failing
 from fakes.openai_server import KEY, OpenAIServer

@@ -23,7 +23,7 @@ from chapterverse_api.contract import ChatQuery
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Writer
 from chapterverse_api.draft.requests import ChatMessage, ModelRequest, ResponseSchema
-from chapterverse_api.ext.agents.structured_output.schema import read_schema
+from chapterverse_api.ext.agents.schema import read_schema
 from chapterverse_api.ext.budget.daily_budget import TurnBudget
 from fakes.bedrock_server import BedrockServer
 from fakes.cohere_chat import ChatReply

@@ -23,7 +23,7 @@ from chapterverse_api.commands import ServiceSession
 from chapterverse_api.contract import ChatResponse
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.draft.requests import ToolCall
-from chapterverse_api.ext.agents.tools.site_tools import SiteTools
+from chapterverse_api.ext.agents.tools.site_tools import read_tools
 from chapterverse_api.ext.models.tool_rounds import TOOL_CALLS, _DocsTools
 from chapterverse_api.rejections import make_query
 from chapterverse_api.service import Service
@@ -402,7 +402,7 @@ def test_a_file_that_can_not_be_used_is_one_sentence(settings: Settings, shop: S
     file = Path(settings.tools)
     file.write_text(json.dumps({"tools": [entry(shop, **FAULTS[fault])]}))
     with pytest.raises(ConfigurationError) as error:
-        SiteTools.open(settings)
+        read_tools(settings)
     message = str(error.value)
     assert message.startswith("The file of CHAPTERVERSE_TOOLS ")
     assert message.endswith(".")
@@ -416,12 +416,12 @@ def test_a_file_that_can_not_be_used_is_one_sentence(settings: Settings, shop: S
 def test_a_file_of_yaml_that_is_none_is_one_sentence(settings: Settings, tmp_path: Path, text: str) -> None:
     (tmp_path / "tools.yml").write_text(text)
     with pytest.raises(ConfigurationError, match=r"^The file of CHAPTERVERSE_TOOLS [^\n]+\.$"):
-        SiteTools.open(settings.override(tools=str(tmp_path / "tools.yml")))
+        read_tools(settings.override(tools=str(tmp_path / "tools.yml")))
     with pytest.raises(ConfigurationError, match="which can't be read"):
-        SiteTools.open(settings.override(tools=str(tmp_path / "missing.yml")))
+        read_tools(settings.override(tools=str(tmp_path / "missing.yml")))
 
 
 def test_the_file_may_be_yaml(settings: Settings, tmp_path: Path) -> None:
     (tmp_path / "tools.yml").write_text("built_in: [search_docs, read_section, datetime]\n")
-    tools = SiteTools.open(settings.override(tools=str(tmp_path / "tools.yml")))
-    assert [spec.name for spec in tools.specs] == ["search_docs", "read_section", "datetime"]
+    tools = read_tools(settings.override(tools=str(tmp_path / "tools.yml")))
+    assert [*tools] == ["search_docs", "read_section", "datetime"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from chapterverse_api import phrases
 from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.conversation.transcript import Conversation, Signer
-from chapterverse_api.ext.conversations.recall import continue_thread
 from chapterverse_api.ext.conversations.records import StoredThread
+from chapterverse_api.ext.conversations.threads import continue_thread
 
 SIGNER = Signer()
 DOCKER = "How do I install Quill with Docker on a server?"

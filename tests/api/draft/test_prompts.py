@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from chapterverse.calibration import WeightedQuestion
-from chapterverse.ext.knowledge import persona_file
+from chapterverse.ext.knowledge import documents
 from chapterverse.model import Persona
 from chapterverse_api.draft.requests import (
     MAX_HISTORY_TOKENS,
@@ -298,4 +298,4 @@ def test_it_takes_linear_time(unit: str) -> None:
 
 def test_no_persona_that_a_publisher_takes_is_cut() -> None:
     # Estimated by 3.5 bytes, a counted token of other scripts is more than one.
-    assert prompts.MAX_PERSONA_TOKENS >= 2 * persona_file.MAX_FILE_TOKENS
+    assert prompts.MAX_PERSONA_TOKENS >= 2 * documents.MAX_FILE_TOKENS

@@ -16,7 +16,7 @@ from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
 from chapterverse_api.draft.draft import AnswerGenerator
 from chapterverse_api.draft.requests import ToolCall, ToolSpec
-from chapterverse_api.ext.models.tool_calls import CallReader, read_written_calls
+from chapterverse_api.ext.models.wire import CallReader, read_written_calls
 from embedding.providers import aws_environment
 from fakes.bedrock_server import BedrockServer
 from fakes.cohere_server import KEY as COHERE_KEY

@@ -276,7 +276,7 @@ def test_a_service_that_is_away_is_told(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing-secret")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(LimiterFault, match="DynamoDB can't be reached"):
-        DynamoLimiter(AwsService.open("dynamodb", seconds=0.2), "limits").spent_micros("docs")
+        DynamoLimiter(AwsService("dynamodb", seconds=0.2), "limits").spent_micros("docs")
 
 
 def test_without_a_region_it_does_not_open(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chapterverse.errors import InputError
-from chapterverse_api.ext.agents.structured_output.schema import parse_schema, problem, read_schema
+from chapterverse_api.ext.agents.schema import parse_schema, problem, read_schema
 
 PLAIN: dict[str, Any] = {"type": "object", "properties": {"name": {"type": "string"}}}
 

@@ -76,7 +76,7 @@ def one_sentence(error: BaseException) -> bool:
 
 def test_dynamodb_counts_under_a_condition(tmp_path: Path) -> None:
     with shared().entered(tmp_path):
-        service = AwsService.open("dynamodb")
+        service = AwsService("dynamodb")
         key = {"AttributeName": "k", "KeyType": "HASH"}
         fields = [{"AttributeName": "k", "AttributeType": "S"}]
         made = {"TableName": "counts", "KeySchema": [key], "AttributeDefinitions": fields}
@@ -102,7 +102,7 @@ def test_dynamodb_counts_under_a_condition(tmp_path: Path) -> None:
 
 def test_secrets_and_parameters_are_read(tmp_path: Path) -> None:
     with shared().entered(tmp_path):
-        secrets, parameters = AwsService.open("secretsmanager"), AwsService.open("ssm")
+        secrets, parameters = AwsService("secretsmanager"), AwsService("ssm")
         secrets.call("secretsmanager.CreateSecret", {"Name": "s", "SecretString": "{}", "ClientRequestToken": "a" * 32})
         assert secrets.call("secretsmanager.GetSecretValue", {"SecretId": "s"})["SecretString"] == "{}"
         parameters.call("AmazonSSM.PutParameter", {"Name": "/p", "Value": "v", "Type": "SecureString"})
@@ -118,8 +118,8 @@ def test_secrets_and_parameters_are_read(tmp_path: Path) -> None:
 
 def test_what_is_sent(server: AwsServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SESSION_TOKEN", "token")
-    assert AwsService.open("ssm").call("AmazonSSM.GetParameter", {"Name": "é"}) == {"asked": {"Name": "é"}}
-    AwsService.open("dynamodb", region="us-west-2").call(UPDATE, {})
+    assert AwsService("ssm").call("AmazonSSM.GetParameter", {"Name": "é"}) == {"asked": {"Name": "é"}}
+    AwsService("dynamodb", region="us-west-2").call(UPDATE, {})
     first, second = server.history
     assert (first.method, first.path, first.raw) == ("POST", "/", '{"Name":"é"}'.encode())
     assert first.headers["content-type"] == "application/x-amz-json-1.1"
@@ -134,7 +134,7 @@ def test_what_is_sent(server: AwsServer, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_nothing_is_sent_before_the_first_call_and_connections_are_kept(server: AwsServer) -> None:
-    service = AwsService.open("dynamodb")
+    service = AwsService("dynamodb")
     assert server.connections == 0
     for _ in range(3):
         service.call(UPDATE, {})
@@ -144,11 +144,11 @@ def test_nothing_is_sent_before_the_first_call_and_connections_are_kept(server: 
 def test_an_endpoint_of_one_service_comes_first(server: AwsServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     monkeypatch.setenv("AWS_ENDPOINT_URL_SECRETS_MANAGER", server.url)
-    assert AwsService.open("secretsmanager").call("secretsmanager.GetSecretValue", {}) == {"asked": {}}
+    assert AwsService("secretsmanager").call("secretsmanager.GetSecretValue", {}) == {"asked": {}}
 
 
 def test_threads_share_a_service(server: AwsServer) -> None:
-    service = AwsService.open("dynamodb")
+    service = AwsService("dynamodb")
     with ThreadPoolExecutor(8) as pool:
         answers = pool.map(lambda i: service.call(UPDATE, {"i": i}), range(40))
     assert [answer["asked"]["i"] for answer in answers] == [*range(40)]
@@ -162,7 +162,7 @@ def test_no_region(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         ConfigurationError, match="DynamoDB needs a region: set AWS_REGION in the environment"
     ) as caught:
-        AwsService.open("dynamodb")
+        AwsService("dynamodb")
     assert one_sentence(caught.value)
 
 
@@ -170,7 +170,7 @@ def test_no_region(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_region_that_is_none_reaches_no_other_host(monkeypatch: pytest.MonkeyPatch, region: str) -> None:
     monkeypatch.setenv("AWS_REGION", region)
     with pytest.raises(ConfigurationError, match="AWS_REGION is no name of a region") as caught:
-        AwsService.open("dynamodb")
+        AwsService("dynamodb")
     assert one_sentence(caught.value)
     assert region not in str(caught.value)
 
@@ -179,14 +179,14 @@ def test_a_region_that_is_none_reaches_no_other_host(monkeypatch: pytest.MonkeyP
 def test_an_endpoint_that_is_no_address(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_SSM", url)
     with pytest.raises(ConfigurationError, match="AWS_ENDPOINT_URL_SSM is no address") as caught:
-        AwsService.open("ssm")
+        AwsService("ssm")
     assert one_sentence(caught.value)
 
 
 def test_no_credentials(server: AwsServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     with pytest.raises(AwsFault, match="There are no AWS credentials for Parameter Store") as caught:
-        AwsService.open("ssm").call("AmazonSSM.GetParameter", {})
+        AwsService("ssm").call("AmazonSSM.GetParameter", {})
     assert one_sentence(caught.value)
     assert not server.history
 
@@ -213,7 +213,7 @@ REFUSALS = {
 def test_every_refusal_is_one_sentence(server: AwsServer, refusal: tuple[int, str], sentence: str) -> None:
     server.refusal = refusal
     with pytest.raises(AwsFault) as caught:
-        AwsService.open("dynamodb").call(UPDATE, {"Item": "testing-secret"})
+        AwsService("dynamodb").call(UPDATE, {"Item": "testing-secret"})
     assert str(caught.value) == sentence
     assert caught.value.code in (refusal[1], "")
     assert caught.value.body["message"] == "testing-secret"
@@ -221,14 +221,14 @@ def test_every_refusal_is_one_sentence(server: AwsServer, refusal: tuple[int, st
 
 def test_a_passing_trouble_is_waited_out(server: AwsServer) -> None:
     server.play(Fault(503), Fault(500))
-    assert AwsService.open("dynamodb").call(UPDATE, {}) == {"asked": {}}
+    assert AwsService("dynamodb").call(UPDATE, {}) == {"asked": {}}
     assert len(server.history) == 3
 
 
 def test_what_will_not_pass_is_asked_once(server: AwsServer) -> None:
     server.refusal = 400, "ConditionalCheckFailedException"
     with pytest.raises(AwsFault):
-        AwsService.open("dynamodb").call(UPDATE, {})
+        AwsService("dynamodb").call(UPDATE, {})
     assert len(server.history) == 1
 
 
@@ -236,20 +236,20 @@ def test_what_will_not_pass_is_asked_once(server: AwsServer) -> None:
 def test_an_answer_that_is_none(server: AwsServer, body: bytes) -> None:
     server.play(Fault(change=lambda _: body))
     with pytest.raises(AwsFault, match="DynamoDB answered with something that is no reply") as caught:
-        AwsService.open("dynamodb").call(UPDATE, {})
+        AwsService("dynamodb").call(UPDATE, {})
     assert one_sentence(caught.value)
 
 
 def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://user:testing-secret@127.0.0.1:9")
     with pytest.raises(AwsFault, match="DynamoDB can't be reached, or did not answer in time") as caught:
-        AwsService.open("dynamodb").call(UPDATE, {})
+        AwsService("dynamodb").call(UPDATE, {})
     assert one_sentence(caught.value)
     assert (caught.value.code, caught.value.body) == ("", {})
 
 
 def test_a_connection_that_died_unnoticed_leaves_time_for_another(server: AwsServer) -> None:
-    service = AwsService.open("dynamodb", seconds=1.0)
+    service = AwsService("dynamodb", seconds=1.0)
     service.call(UPDATE, {})
     server.play(Fault(hang=30.0))
     assert service.call(UPDATE, {}) == {"asked": {}}
@@ -261,7 +261,7 @@ def test_a_connection_that_died_unnoticed_leaves_time_for_another(server: AwsSer
 @pytest.mark.parametrize("minutes", [-600, -6, 6, 60 * 24 * 400])
 def test_a_wrong_clock_is_told_apart_and_set_right(server: AwsServer, minutes: int) -> None:
     server.ahead = timedelta(minutes=minutes)
-    service = AwsService.open("dynamodb")
+    service = AwsService("dynamodb")
     assert service.call(UPDATE, {}) == {"asked": {}}
     assert len(server.history) == 2
     assert service.call(UPDATE, {}) == {"asked": {}}
@@ -271,7 +271,7 @@ def test_a_wrong_clock_is_told_apart_and_set_right(server: AwsServer, minutes: i
 def test_a_clock_that_can_t_be_set_right_is_told(server: AwsServer) -> None:
     server.ahead, server.says = timedelta(hours=1), False
     with pytest.raises(AwsFault, match="DynamoDB refuses requests by a clock that is wrong by minutes") as caught:
-        AwsService.open("dynamodb").call(UPDATE, {})
+        AwsService("dynamodb").call(UPDATE, {})
     assert one_sentence(caught.value)
     assert len(server.history) == 1
 
@@ -279,5 +279,5 @@ def test_a_clock_that_can_t_be_set_right_is_told(server: AwsServer) -> None:
 def test_a_wrong_key_is_not_taken_for_a_wrong_clock(server: AwsServer) -> None:
     server.refusal = 400, "InvalidSignatureException"
     with pytest.raises(AwsFault, match="refused the AWS credentials"):
-        AwsService.open("dynamodb").call(UPDATE, {})
+        AwsService("dynamodb").call(UPDATE, {})
     assert len(server.history) == 1

@@ -16,7 +16,7 @@ from chapterverse_api.ext.budget.circuit_breaker import (
     CircuitOpen,
 )
 from chapterverse_api.ext.budget.daily_budget import TurnBudget
-from chapterverse_api.ext.budget.metering import Metered, MeteredWriter
+from chapterverse_api.ext.budget.meter import Metered, MeteredWriter
 from chapterverse_api.ext.budget.prices import FREE
 from fakes.clocks import Clock
 

@@ -14,7 +14,7 @@ from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import ChatMessage, GenerationRequest, ModelRequest, ToolSpec, Usage
 from chapterverse_api.ext.budget.circuit_breaker import CircuitBreaker
 from chapterverse_api.ext.budget.daily_budget import TurnBudget
-from chapterverse_api.ext.budget.metering import MeteredWriter, usual_cost
+from chapterverse_api.ext.budget.meter import MeteredWriter, usual_cost
 from chapterverse_api.ext.budget.prices import Price, Prices
 from chapterverse_api.limits import Reservation
 

@@ -10,7 +10,7 @@ import pytest
 
 from api import injections, quill
 from api.injections import FETCHED, FOREIGN, HOST, NUMBER, Injection, Obedient
-from chapterverse.ext.knowledge.persona_lookup import persona_source
+from chapterverse.ext.knowledge.folder import persona_source
 from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger

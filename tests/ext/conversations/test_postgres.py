@@ -14,7 +14,7 @@ from chapterverse.database import Statements
 from chapterverse_api.answer.event import RecordsFault
 from chapterverse_api.ext.conversations.records import StoredRating, StoredTurn
 from chapterverse_api.ext.conversations.table import RecordsTable
-from chapterverse_api.ext.postgres.records import postgres_database
+from chapterverse_api.ext.postgres import postgres_database
 from fakes.loopback import SOON
 from fakes.postgres import USER, PostgresServer, server
 from fakes.relay import Relay

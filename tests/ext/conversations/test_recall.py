@@ -9,9 +9,13 @@ from chapterverse.settings import Settings
 from chapterverse_api.contract import ChatQuery, Message
 from chapterverse_api.conversation.transcript import Conversation, Signer
 from chapterverse_api.draft.requests import MAX_RECALLED_TOKENS, GenerationRequest, estimate_tokens
-from chapterverse_api.ext.conversations.recall import MAX_RECALLED_TURNS, continue_thread, find_relevant_turns
 from chapterverse_api.ext.conversations.records import StoredThread, StoredTurn, open_records
-from chapterverse_api.ext.conversations.threads import open_threads
+from chapterverse_api.ext.conversations.threads import (
+    MAX_RECALLED_TURNS,
+    continue_thread,
+    find_relevant_turns,
+    open_threads,
+)
 from chapterverse_api.ext.models.prompts import conversation
 
 PROXY = ("Which port does my proxy use?", "The proxy listens on port 8443.")

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from api import quill
 from chapterverse.cli import app
-from chapterverse.ext.transfer import export_file
+from chapterverse.ext.transfer import maintenance
 from chapterverse.filters import EVERYTHING
 from chapterverse.indexing.apply import publishing
 from chapterverse.model import PAGE
@@ -105,6 +105,17 @@ def test_an_entry_without_a_page_has_no_link(tmp_path: Path) -> None:
     answer = ask(tmp_path, "Who ships ordered zeppelins?")
     assert (answer.sources_cited, answer.source_chunks[0].url) == ([], None)
     assert answer.response.endswith("The harbour office.")
+
+
+def test_an_entry_whose_markup_goes_answers_all_the_same(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {"faq/a.md": "# Who ships ordered zeppelins?\n\nYes! <b>Hello</b>. Thanks. Good luck. You are welcome."},
+    )
+    index(tmp_path)
+    answer = ask(tmp_path, "Who ships ordered zeppelins?")
+    assert answer.status == "answered"
+    assert answer.response.endswith("Yes! Hello. Thanks. Good luck. You are welcome.")
 
 
 @pytest.mark.parametrize("question", ["Are zeppelins painted before they are sold?", "How do I clear the cache?"])
@@ -306,7 +317,7 @@ def test_an_evaluation_takes_entries_for_sections_and_finds_no_memory(tmp_path: 
 @pytest.mark.slow
 def test_the_sites_pages_are_exported_alike_with_and_without_knowledge(tmp_path: Path) -> None:
     def pages(root: Path) -> list[str]:
-        rows = export_file.export(snapshot(root), canonical=True)
+        rows = maintenance.export(snapshot(root), canonical=True)
         return [row for row in rows if json.loads(row).get("type") == PAGE]
 
     index(tmp_path / "without")
@@ -314,5 +325,5 @@ def test_the_sites_pages_are_exported_alike_with_and_without_knowledge(tmp_path:
     index(tmp_path / "with")
     assert pages(tmp_path / "with") == pages(tmp_path / "without") != []
     assert (
-        len(list(export_file.export(snapshot(tmp_path / "with"), canonical=True))) == len(pages(tmp_path / "with")) + 4
+        len(list(maintenance.export(snapshot(tmp_path / "with"), canonical=True))) == len(pages(tmp_path / "with")) + 4
     )

@@ -18,7 +18,7 @@ from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.ext.knowledge.documents import read_faq, without_comments
 from chapterverse.ext.site_check.status import derive
 from chapterverse.ext.sources.markdown_folder import read_markdown_folder
-from chapterverse.ext.transfer import export_file, maintenance
+from chapterverse.ext.transfer import maintenance
 from chapterverse.indexing import sync
 from chapterverse.indexing.additions import find_documents
 from chapterverse.indexing.report import Report
@@ -102,7 +102,7 @@ def test_an_entry_is_a_chunk_word_for_word(tmp_path: Path) -> None:
 
 def test_files_are_edited_renamed_and_deleted_like_pages(tmp_path: Path) -> None:
     index(tmp_path)
-    before = list(export_file.export(target(tmp_path).store.snapshot(quill.SCOPE), canonical=True))
+    before = list(maintenance.export(target(tmp_path).store.snapshot(quill.SCOPE), canonical=True))
     write(tmp_path, FILES)
     index(tmp_path)
     assert index(tmp_path)[0].diff.empty
@@ -116,7 +116,7 @@ def test_files_are_edited_renamed_and_deleted_like_pages(tmp_path: Path) -> None
     for path in ("faq/orders.md", "memory/free.md"):
         (folder / path).unlink()
     index(tmp_path)
-    assert list(export_file.export(target(tmp_path).store.snapshot(quill.SCOPE), canonical=True)) == before
+    assert list(maintenance.export(target(tmp_path).store.snapshot(quill.SCOPE), canonical=True)) == before
 
 
 @pytest.mark.parametrize(
@@ -255,11 +255,11 @@ def test_an_imported_document_stays(tmp_path: Path) -> None:
     write(tmp_path, FILES)
     index(tmp_path)
     rows = [
-        json.loads(row) for row in export_file.export(target(tmp_path).store.snapshot(quill.SCOPE), canonical=False)
+        json.loads(row) for row in maintenance.export(target(tmp_path).store.snapshot(quill.SCOPE), canonical=False)
     ]
     for row in rows[1:]:
         row["source"] = "import" if row["type"] == MEMORY else row["source"]
-    maintenance.fill(export_file.read_export([json.dumps(row) for row in rows], "x"), target(tmp_path))
+    maintenance.fill(maintenance.read_export([json.dumps(row) for row in rows], "x"), target(tmp_path))
     for path in FILES:
         (tmp_path / "docs/knowledge" / path).unlink()
     index(tmp_path)

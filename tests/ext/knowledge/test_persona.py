@@ -15,12 +15,12 @@ from api import quill
 from chapterverse.cli import app
 from chapterverse.embedding import Embedder
 from chapterverse.errors import ConfigurationError, InputError, UnreadablePage, UnsafePath
-from chapterverse.ext.knowledge.persona import from_text, persona_of, to_text
-from chapterverse.ext.knowledge.persona_file import MAX_FILE_TOKENS, read_persona
-from chapterverse.ext.knowledge.persona_lookup import find_persona, no_pages, persona_path, persona_source
+from chapterverse.ext.knowledge.documents import MAX_FILE_TOKENS, read_persona
+from chapterverse.ext.knowledge.entries import from_text, persona_of, to_text
+from chapterverse.ext.knowledge.folder import find_persona, no_pages, persona_path, persona_source
 from chapterverse.ext.site_check.status import derive
 from chapterverse.ext.sources.markdown_folder import read_markdown_folder
-from chapterverse.ext.transfer import export_file, maintenance
+from chapterverse.ext.transfer import maintenance
 from chapterverse.indexing import sync
 from chapterverse.indexing.additions import PERSONA_FILE
 from chapterverse.indexing.report import Report
@@ -257,12 +257,12 @@ def test_it_travels_with_an_export(tmp_path: Path) -> None:
     there.mkdir()
     embedder = quill.Terms()
     index(tmp_path, embedder=embedder)
-    lines = list(export_file.export(snapshot(tmp_path), canonical=False))
-    maintenance.fill(export_file.read_export(lines, "file"), target(there, embedder))
+    lines = list(maintenance.export(snapshot(tmp_path), canonical=False))
+    maintenance.fill(maintenance.read_export(lines, "file"), target(there, embedder))
     assert persona_of(snapshot(there)) == INKY
     head, copied = snapshot(tmp_path).head, snapshot(there).head
     assert (copied.pages, copied.languages, copied.chunks) == (head.pages, head.languages, head.chunks)
-    ways = [list(export_file.export(snapshot(root), canonical=True)) for root in (tmp_path, there)]
+    ways = [list(maintenance.export(snapshot(root), canonical=True)) for root in (tmp_path, there)]
     assert ways[0] == ways[1]
     # Reading every file again embeds nothing.
     assert sync.index(sources(tmp_path), target(there, embedder)).embedded == 0

@@ -58,7 +58,7 @@ def test_a_site_without_documents_loads_nothing_of_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "modules"),
-    [("faq", {"faq", "questions"}), ("memory", {"memories"}), ("persona", {"persona"})],
+    [("faq", {"faq", "entries"}), ("memory", {"memories"}), ("persona", {"entries"})],
 )
 def test_a_service_loads_what_its_index_has_documents_for(tmp_path: Path, kind: str, modules: set[str]) -> None:
     write(tmp_path, kind)

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from chapterverse.errors import ConfigurationError, InputError
-from chapterverse.ext.knowledge.persona_lookup import persona_source
+from chapterverse.ext.knowledge.folder import persona_source
 from chapterverse.ext.site_check.check import check
 from chapterverse.ext.site_check.findings import FINDING_KINDS, RANKS, Findings, Way
 from chapterverse.indexing import sync

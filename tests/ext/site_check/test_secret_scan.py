@@ -15,7 +15,7 @@ import pytest
 from chapterverse.cli import main
 from chapterverse.ext.site_check.check import check
 from chapterverse.ext.site_check.secret_scan import SecretScanner
-from chapterverse.ext.transfer import export_file
+from chapterverse.ext.transfer import maintenance
 from chapterverse.indexing import sync
 from chapterverse.indexing.target import Target
 from chapterverse.model import Scope
@@ -84,7 +84,7 @@ def plant_export(site: Path) -> None:
     (work / "index.html").write_bytes(page(f"<p>{html.escape(secret)} {'is the key of the kettle. ' * 40}</p>"))
     settings = Settings(store=f"edge:{work}/index")
     sync.index(read_site(work, BASE).sources, Target.open(settings, Scope("tea"), BASE))
-    exported = export_file.export(open_store(settings).snapshot(Scope("tea")), canonical=False)
+    exported = maintenance.export(open_store(settings).snapshot(Scope("tea")), canonical=False)
     (site / "index/export.jsonl").write_text("".join(exported), "utf-8")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import IndexCorrupt, IndexMismatch, IndexMissing, InputError
-from chapterverse.ext.transfer import export_file, maintenance
+from chapterverse.ext.transfer import maintenance
 from chapterverse.indexing.sync import index
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import Ledger
@@ -32,7 +32,7 @@ def site(tmp_path: Path) -> Site:
 
 
 def lines_of(store: Store, *, canonical: bool = True) -> list[str]:
-    return list(export_file.export(store.snapshot(SCOPE), canonical=canonical))
+    return list(maintenance.export(store.snapshot(SCOPE), canonical=canonical))
 
 
 def other(site: Site, **fields: Any) -> Target:
@@ -75,7 +75,7 @@ def test_any_history_exports_as_a_clean_build(site: Site, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("canonical", [True, False])
 def test_an_export_fills_another_store(site: Site, canonical: bool) -> None:
-    exported = export_file.read_export(lines_of(site.store, canonical=canonical), "x.jsonl")
+    exported = maintenance.read_export(lines_of(site.store, canonical=canonical), "x.jsonl")
     target = other(site)
     report = maintenance.fill(exported, target)
     assert (report.total, report.embedded, report.generation) == (6, 0, 1)
@@ -86,7 +86,7 @@ def test_an_export_fills_another_store(site: Site, canonical: bool) -> None:
 
 def test_after_an_import_nothing_is_embedded(site: Site) -> None:
     target = other(site)
-    maintenance.fill(export_file.read_export(lines_of(site.store, canonical=False), "x"), target)
+    maintenance.fill(maintenance.read_export(lines_of(site.store, canonical=False), "x"), target)
     embedder = CountingEmbedder()
     report = index(site.sources(), replace(target, embedder=embedder))
     assert (report.embedded, embedder.seen, report.files.changed) == (0, [], ("a.md", "b.md", "c.md"))
@@ -95,11 +95,11 @@ def test_after_an_import_nothing_is_embedded(site: Site) -> None:
 
 def test_an_import_replaces_what_was_there(site: Site) -> None:
     target = other(site)
-    before = export_file.read_export(lines_of(site.store), "x")
+    before = maintenance.read_export(lines_of(site.store), "x")
     del site.pages["a.md"]
     site.put("z.md", prose("z"))
     site.index()
-    maintenance.fill(export_file.read_export(lines_of(site.store), "x"), target)
+    maintenance.fill(maintenance.read_export(lines_of(site.store), "x"), target)
     maintenance.fill(before, target)
     assert {c.source_file_path for c in before.chunks} == set(target.ledger.records(SCOPE))
     assert target.store.heads()[0].generation == 2
@@ -127,7 +127,7 @@ def test_a_line_that_is_none_is_refused_by_its_number(
 ) -> None:
     lines = lines_of(site.store)
     with pytest.raises(InputError, match=r"x\.jsonl, line 2: this is no line"):
-        export_file.read_export([lines[0], json.dumps(change(json.loads(lines[1])))], "x.jsonl")
+        maintenance.read_export([lines[0], json.dumps(change(json.loads(lines[1])))], "x.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_line_that_is_none_is_refused_by_its_number(
 def test_a_field_that_no_document_has_is_named(site: Site, change: dict[str, object], sentence: str) -> None:
     row = {**json.loads(lines_of(site.store)[0]), **change}
     with pytest.raises(InputError) as raised:
-        export_file.read_export([json.dumps(row)], "x.jsonl")
+        maintenance.read_export([json.dumps(row)], "x.jsonl")
     assert str(raised.value).startswith(f"x.jsonl, line 1: {sentence}")
 
 
@@ -155,43 +155,43 @@ def test_a_line_with_a_lone_surrogate_costs_only_itself(site: Site) -> None:
     lines = lines_of(site.store, canonical=False)
     row = json.loads(lines[2])
     lines[2] = json.dumps({**row, "topic": "\ud800"}) + "\n"
-    exported = export_file.read_export(lines, "x.jsonl")
+    exported = maintenance.read_export(lines, "x.jsonl")
     assert exported.warnings == ("x.jsonl, line 3: this holds a character that is no text, so it is left out.",)
     report = maintenance.fill(exported, other(site))
     assert (report.total, report.warnings) == (5, exported.warnings)
     lines[0] = lines[0].replace('"site":"', '"site":"\\ud800')
     with pytest.raises(InputError, match="line 1: this is no line of an exported index"):
-        export_file.read_export(lines, "x.jsonl")
+        maintenance.read_export(lines, "x.jsonl")
 
 
 @pytest.mark.parametrize("junk", ["", "\n", "{", "5", "null", "[" * 100_000])
 def test_junk_is_refused(junk: str) -> None:
     with pytest.raises(InputError, match=r"x\.jsonl, line 1: this is no line"):
-        export_file.read_export([junk], "x.jsonl")
+        maintenance.read_export([junk], "x.jsonl")
 
 
 def test_an_empty_file_is_refused() -> None:
     with pytest.raises(InputError, match="holds no point"):
-        export_file.read_export([], "x.jsonl")
+        maintenance.read_export([], "x.jsonl")
 
 
 def test_a_head_of_a_newer_release_is_refused(site: Site) -> None:
     lines = lines_of(site.store, canonical=False)
     with pytest.raises(IndexMismatch, match="upgrade chapterverse"):
-        export_file.read_export([lines[0].replace('"format":1', '"format":99'), *lines[1:]], "x")
+        maintenance.read_export([lines[0].replace('"format":1', '"format":99'), *lines[1:]], "x")
     with pytest.raises(IndexCorrupt):
-        export_file.read_export(['{"head": {}}'], "x")
+        maintenance.read_export(['{"head": {}}'], "x")
 
 
 def test_another_site_is_refused(site: Site) -> None:
-    exported = export_file.read_export(lines_of(site.store), "x")
+    exported = maintenance.read_export(lines_of(site.store), "x")
     for scope in (Scope("elsewhere"), Scope("docs", "2.0")):
         with pytest.raises(InputError, match="no index of"):
             maintenance.fill(exported, other(site, scope=scope))
 
 
 def test_vectors_of_another_model_are_refused(site: Site) -> None:
-    exported = export_file.read_export(lines_of(site.store), "x")
+    exported = maintenance.read_export(lines_of(site.store), "x")
     with pytest.raises(InputError, match="4 dimensions"):
         maintenance.fill(exported, other(site, made_by=EmbedderCard()))
     with pytest.raises(InputError, match="not made by"):
@@ -202,16 +202,16 @@ def test_an_edited_text_is_refused(site: Site) -> None:
     lines = lines_of(site.store)
     row = json.loads(lines[0])
     with pytest.raises(InputError):
-        maintenance.fill(export_file.read_export([json.dumps({**row, "text": "Other."}), *lines[1:]], "x"), other(site))
+        maintenance.fill(maintenance.read_export([json.dumps({**row, "text": "Other."}), *lines[1:]], "x"), other(site))
     assert other(site).store.heads() == []
 
 
 def test_a_refused_import_leaves_what_was_there(site: Site) -> None:
     target = other(site)
-    maintenance.fill(export_file.read_export(lines_of(site.store), "x"), target)
+    maintenance.fill(maintenance.read_export(lines_of(site.store), "x"), target)
     before = lines_of(target.store)
     with pytest.raises(InputError):
-        maintenance.fill(export_file.read_export(before[:3], "x"), replace(target, made_by=EmbedderCard()))
+        maintenance.fill(maintenance.read_export(before[:3], "x"), replace(target, made_by=EmbedderCard()))
     assert lines_of(target.store) == before
 
 

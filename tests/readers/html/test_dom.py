@@ -87,9 +87,14 @@ def test_what_a_reader_can_unfold_stays(html: str) -> None:
 @pytest.mark.parametrize(
     "html",
     [
+        '<button aria-controls="a">Q</button><div id="a" hidden>x</div>',
+        '<div id="a" hidden>x</div><button aria-controls="b a">Q</button>',
+        '<button data-bs-target="#a">Q</button><div id="a" style="display: none">x</div>',
         '<a href="#a" aria-expanded="false">Q</a><div id="a" hidden>x</div>',
         '<h3><a aria-expanded="false">Q</a></h3><div hidden>x</div>',
         '<button id="q">Q</button><div role="region" aria-labelledby="q" hidden>x</div>',
+        # A panel in a panel.
+        '<div id="a" hidden><b aria-controls="b">x</b></div><div id="b" hidden>y</div><button aria-controls=a>Q',
     ],
 )
 def test_what_a_visible_control_opens_stays(html: str) -> None:
@@ -100,7 +105,6 @@ def test_what_a_visible_control_opens_stays(html: str) -> None:
     "html",
     [
         '<a href="#a">Q</a><div id="a" hidden>x</div>',
-        '<button aria-controls="a">Q</button><div id="a" hidden>x</div>',
         '<div hidden><button aria-controls="a">Q</button></div><div id="a" hidden>x</div>',
         '<div id="a" hidden><button aria-controls="a">Q</button>x</div>',
         '<button aria-controls="a">Q</button><div id="a" hidden data-search-exclude>x</div>',

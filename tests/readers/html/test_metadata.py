@@ -93,6 +93,10 @@ def test_a_page_that_asks_not_to_be_indexed(rules: str) -> None:
     ("html", "expected"),
     [
         ("<main><h1>T</h1><article>card</article></main>", "<h1>T</h1><article>card</article>"),
+        (
+            "<main><p>Much more.</p><article><p>card</p></article></main>",
+            "<p>Much more.</p><article><p>card</p></article>",
+        ),
         ("<main><nav><p>Much more.</p></nav><article><p>page</p></article></main>", "<p>page</p>"),
         ("<main><nav><h1>T</h1></nav><article><h1>T</h1>page</article></main>", "<h1>T</h1>page"),
         ("<article><div>toc</div><main>page</main></article>", "page"),

@@ -126,6 +126,9 @@ PYMDOWNX = (
 )
 TABS = {
     "pymdownx": PYMDOWNX,
+    "pymdownx, default style": '<div class="tabbed-set"><input type="radio"><label>Linux</label><div '
+    'class="tabbed-content">'
+    '{}</div><input type="radio"><label>macOS</label><div class="tabbed-content">{}</div></div>',
     "sphinx-design": '<div class="sd-tab-set"><input type="radio"><label '
     'class="sd-tab-label">\nLinux</label><div class='
     '"sd-tab-content">{}</div><input type="radio"><label class="sd-tab-label">macOS</label><div '

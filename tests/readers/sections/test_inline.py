@@ -41,7 +41,9 @@ from chapterverse.readers.sections.inline import Inline, code_span
         ('<input type="checkbox" id="t"> a toggle', "a toggle"),
         ("Press <button>Save</button>.", "Press Save."),
         ("<b>**kwargs</b> and <b>*args</b>", "`**kwargs` and `*args`"),
+        ("Press<button>Save</button><button>Close</button>", "Press Save Close"),
         # What only a style sheet sets apart.
+        ('<b>n</b><span class="classifier">int, default=1</span>', "**n** : int, default=1"),
         ('n<span class="signature-attributes">opt</span>, m', "n opt, m"),
         ('word<span class="tooltip">its meaning</span>', "word its meaning"),
         ('<a class="x" href="a">One</a><a class="x" href="b">Two</a>', "One Two"),

@@ -14,7 +14,7 @@ def mcp(**flags: Unpack[ServiceFlags]) -> None:
 
     The program starts this command and uses its standard input and output. The log goes to standard error.
     """
-    serve = load("chapterverse_api.ext.agents.stdio:serve")
+    serve = load("chapterverse_api.ext.agents.mcp.stdio:serve")
     service = load("chapterverse_api.service:Service.open")(settings_from(**flags))
     # Only messages may go to standard output, so a library's prints are redirected.
     out, sys.stdout = sys.stdout.buffer, sys.stderr

@@ -2,8 +2,7 @@
 
     __main__.py           imports the handler, or reports why it can't
     runtime_api.py        client of Lambda's Runtime API
-    loop.py               handles one invocation after another
-    streamed_response.py  passes the application's response on as it is made
+    loop.py               handles one invocation after another, and passes its response on as it is made
     events.py             translates Lambda events
     cold_start.py         speeds up the imports
 

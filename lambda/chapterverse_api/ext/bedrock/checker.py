@@ -36,22 +36,16 @@ class GuardrailChecker:
     guardrail: str
     version: str
     runtime: Runtime = field(repr=False)
-    client: Any = field(repr=False)
 
     @classmethod
     def from_settings(cls, _: Settings, name: str) -> GuardrailChecker:
-        """Return the checker for `guardrail/ID[:VERSION]`; nothing is sent yet.
-
-        Raises:
-            ConfigurationError: no guardrail is named, boto3 is not installed, or there is no usable AWS configuration.
-        """
+        """Return the checker for `guardrail/ID[:VERSION]`; nothing is sent yet."""
         match = _NAME.fullmatch(name)
         if match is None:
             raise ConfigurationError(
                 "The checker bedrock needs a guardrail: use bedrock:guardrail/ID, or bedrock:guardrail/ID:VERSION."
             )
-        runtime = Runtime.open("checker")
-        return cls(match["id"], match["version"] or "DRAFT", runtime, runtime.client(*_TIMEOUT_SECONDS))
+        return cls(match["id"], match["version"] or "DRAFT", Runtime.open("checker", *_TIMEOUT_SECONDS))
 
     @property
     def name(self) -> str:
@@ -72,7 +66,7 @@ class GuardrailChecker:
             ],
         }
         deadline = request.deadline
-        reply = self.runtime.ask(self.client, "apply_guardrail", body, deadline.seconds_left, deadline.closing)
+        reply = self.runtime.ask("apply_guardrail", body, deadline.seconds_left, deadline.closing)
         return _is_grounded(reply)
 
 

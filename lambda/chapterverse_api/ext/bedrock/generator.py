@@ -22,16 +22,15 @@ from chapterverse_api.deadline import TOTAL_SECONDS
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import (
     TEMPERATURE,
-    ChatMessage,
     GenerationRequest,
     ModelRequest,
     ResponseSchema,
     ToolCall,
     ToolSpec,
+    Usage,
 )
-from chapterverse_api.ext.models.prompts import MAX_ANSWER_TOKENS, conversation, instructions, new_nonce
-from chapterverse_api.ext.models.tool_calls import CallReader
-from chapterverse_api.ext.models.wire import ModelText, read_all, to_spans
+from chapterverse_api.ext.models.prompts import number_sources
+from chapterverse_api.ext.models.wire import CallReader, ModelText, read_all, to_spans
 
 #: Seconds to reach the service, and between two pieces: the turn's own end comes first.
 _TIMEOUT_SECONDS = (1.5, TOTAL_SECONDS)
@@ -43,19 +42,14 @@ class BedrockGenerator:
     def __init__(self, model: str, runtime: Runtime) -> None:
         self._model = model
         self._runtime = runtime
-        self._client = runtime.client(*_TIMEOUT_SECONDS)
         # Empty for a model that takes none. Bedrock's error for a malformed request doesn't name the field.
         self._temperature: dict[str, float] = {"temperature": TEMPERATURE}
         self._takes_tools = True
 
     @classmethod
     def from_settings(cls, _: Settings, model: str) -> BedrockGenerator:
-        """Return the generator for a model or an inference profile; nothing is sent yet.
-
-        Raises:
-            ConfigurationError: no model is named, boto3 is not installed, or there is no usable AWS configuration.
-        """
-        return cls(model, Runtime.open("generator"))
+        """Return the generator for a model or an inference profile; nothing is sent yet."""
+        return cls(model, Runtime.open("generator", *_TIMEOUT_SECONDS))
 
     @property
     def name(self) -> str:
@@ -64,13 +58,11 @@ class BedrockGenerator:
 
     def generate(self, request: GenerationRequest) -> Generator[Span | ToolCall, None, None]:
         """Yield the draft as it is written; see `AnswerGenerator`."""
-        nonce = new_nonce()
-        body = self._body(instructions(request, nonce), conversation(request, nonce))
-        yield from to_spans(self._texts(body, request))
+        yield from to_spans(self._texts(number_sources(request)))
 
     def write(self, request: ModelRequest) -> str:
         """Return a short text; see `Writer`."""
-        body = self._body(request.instructions, request.messages)
+        body = self._body(request)
         try:
             reply = self._write(body, request, self._temperature)
         except TextRejected:
@@ -84,7 +76,7 @@ class BedrockGenerator:
         """Return JSON; see `Writer`. A model that takes no schema has it in its instructions."""
         json_schema = {"name": schema.name, "schema": json.dumps(schema.document)}
         structure = {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": json_schema}}}
-        body = {**self._body(request.instructions, request.messages), "outputConfig": structure}
+        body = {**self._body(request), "outputConfig": structure}
         try:
             reply = self._write(body, request, self._temperature)
         except TextRejected:
@@ -92,28 +84,28 @@ class BedrockGenerator:
             return self.write(request)
         return read_all(_read_reply(reply))
 
-    def _body(self, instructions: str, messages: Sequence[ChatMessage]) -> dict[str, Any]:
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
         return {
             "modelId": self._model,
-            "system": [{"text": instructions}],
-            "messages": [{"role": message.role, "content": [{"text": message.content}]} for message in messages],
+            "system": [{"text": request.instructions}],
+            "messages": [{"role": one.role, "content": [{"text": one.content}]} for one in request.messages],
         }
 
     def _write(self, body: dict[str, Any], request: ModelRequest, temperature: dict[str, float]) -> Any:
         body = {**body, "inferenceConfig": {"maxTokens": request.max_tokens, **temperature}}
         deadline = request.deadline
-        return self._runtime.ask(self._client, "converse", body, deadline.seconds_left, deadline.closing)
+        return self._runtime.ask("converse", body, deadline.seconds_left, deadline.closing)
 
-    def _texts(self, body: dict[str, Any], request: GenerationRequest) -> ModelText:
+    def _texts(self, request: ModelRequest) -> ModelText:
         """Yield the text as it comes. Bedrock doesn't name the field that it rejects, so one after the other is left
         out, those of tools last."""
         temperatures = [self._temperature, {}] if self._temperature else [{}]
         offers = [_tool_config(request.tools), {}] if request.tools and self._takes_tools else [{}]
         tries = [(offered, temperature) for offered in offers for temperature in temperatures]
         for number, (offered, temperature) in enumerate(tries, 1):
-            fields = {**offered, "inferenceConfig": {"maxTokens": MAX_ANSWER_TOKENS, **temperature}}
+            fields = {**offered, "inferenceConfig": {"maxTokens": request.max_tokens, **temperature}}
             try:
-                cut = yield from self._stream({**body, **fields}, request)
+                cut = yield from self._stream({**self._body(request), **fields}, request)
             except TextRejected:
                 if number == len(tries):
                     raise
@@ -122,11 +114,11 @@ class BedrockGenerator:
             return cut
         raise AssertionError
 
-    def _stream(self, body: dict[str, Any], request: GenerationRequest) -> ModelText:
-        deadline, calls = request.deadline, CallReader()
+    def _stream(self, body: dict[str, Any], request: ModelRequest) -> ModelText:
+        deadline, usage, calls = request.deadline, request.usage or Usage(), CallReader()
         reason, has_events = None, False
         try:
-            with closing(self._runtime.events(self._client, body, deadline.seconds_left, deadline.closing)) as events:
+            with closing(self._runtime.events(body, deadline.seconds_left, deadline.closing)) as events:
                 for event in events:
                     has_events = True
                     delta = _child(_child(event, "contentBlockDelta"), "delta")
@@ -136,7 +128,7 @@ class BedrockGenerator:
                     calls.extend(_child(delta, "toolUse").get("input"))
                     reason = _child(event, "messageStop").get("stopReason", reason)
                     counts = _child(_child(event, "metadata"), "usage")
-                    request.usage.take(counts.get("inputTokens"), counts.get("outputTokens"), counts.get("totalTokens"))
+                    usage.take(counts.get("inputTokens"), counts.get("outputTokens"), counts.get("totalTokens"))
         except TextRejected:
             # Events before it are shown, so the request can't be repeated.
             if has_events:

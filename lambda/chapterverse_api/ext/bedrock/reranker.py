@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.ext.bedrock.runtime import QUESTION_RETRY, Runtime, profile
@@ -33,24 +32,17 @@ class BedrockReranker:
 
     model: str
     runtime: Runtime = field(repr=False)
-    client: Any = field(repr=False)
     retry: RetryPolicy = field(default=QUESTION_RETRY, repr=False)
 
     @classmethod
     def from_settings(cls, _: Settings, model: str) -> BedrockReranker:
-        """Return the reranker for a model or an inference profile; nothing is sent yet.
-
-        Raises:
-            ConfigurationError: the model is not one of Cohere's, boto3 is not installed, or there is no usable AWS
-                configuration.
-        """
+        """Return the reranker for a model or an inference profile; nothing is sent yet."""
         name = profile(model)[1]
         if not name.startswith("cohere."):
             raise ConfigurationError(
                 "The reranker bedrock needs a model of Cohere: use bedrock:MODEL, such as bedrock:cohere.rerank-v3-5:0."
             )
-        runtime = Runtime.open("reranker")
-        return cls(model, runtime, runtime.client(*_TIMEOUT_SECONDS))
+        return cls(model, Runtime.open("reranker", *_TIMEOUT_SECONDS))
 
     @property
     def name(self) -> str:
@@ -62,6 +54,4 @@ class BedrockReranker:
 
     def _ask(self, question: str, texts: Sequence[str]) -> list[float]:
         body = {"api_version": _API_VERSION, "query": question, "documents": list(texts), "top_n": len(texts)}
-        return self.retry.run(
-            lambda: read_scores(self.runtime.invoke(self.client, self.model, body), len(texts), "Bedrock")
-        )
+        return self.retry.run(lambda: read_scores(self.runtime.invoke(self.model, body), len(texts), "Bedrock"))

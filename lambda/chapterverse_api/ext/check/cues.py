@@ -29,6 +29,9 @@ _LOOKALIKES = str.maketrans(
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 # All are bounded, for a text may be one endless word.
 _CODE = re.compile(r"(`{1,3})([^`\n]{1,200})\1")
+_CUES: Any = load_json("chapterverse_api.ext.check", "cues.json")
+#: Whether a cell of a table that holds nothing else says yes.
+_CELLS = {sign: value == "yes" for value, signs in _CUES["cells"].items() for sign in signs.split()}
 _WORDS = load_json("chapterverse_api.ext.check", "literals.json")
 #: The unit that each of its forms names; numbers with different units are different.
 _UNITS = {form: unit for unit, forms in _WORDS["units"].items() for form in forms.split()}
@@ -71,7 +74,7 @@ def fold_lookalikes(word: str) -> str:
 @cache
 def kinds(language: str) -> dict[str, tuple[int, ...]]:
     """Return which kinds of cue each word is, or two words with a `_` between, by its index in `CUE_KINDS`."""
-    words_by_kind = _words()["cues"].get(language, {})
+    words_by_kind = _CUES["cues"].get(language, {})
     kinds_by_word: dict[str, tuple[int, ...]] = {}
     for index, kind in enumerate(CUE_KINDS):
         for word in words_by_kind.get(kind, "").split():
@@ -79,15 +82,9 @@ def kinds(language: str) -> dict[str, tuple[int, ...]]:
     return kinds_by_word
 
 
-@cache
-def _cell_values() -> dict[str, bool]:
-    values = _words()["cells"]
-    return {sign: sign in values["yes"].split() for signs in values.values() for sign in signs.split()}
-
-
 def cell_value(cell: str) -> bool | None:
     """Return what a cell of a table says of its column; None if it holds more than a yes or a no."""
-    return _cell_values().get(cell.strip(" *_`\ufe0f").casefold())
+    return _CELLS.get(cell.strip(" *_`\ufe0f").casefold())
 
 
 def split_row(row: str) -> list[str]:
@@ -97,7 +94,7 @@ def split_row(row: str) -> list[str]:
 
 def read_row(row: str, columns: Sequence[str], language: str) -> str:
     """Return a row in which a bare "No" or "✓" is the value of its column: "not Required", "Required"."""
-    negations = _words()["cues"].get(lexical.primary_subtag(language), {}).get("negation", "")
+    negations = _CUES["cues"].get(lexical.primary_subtag(language), {}).get("negation", "")
     read = []
     for n, cell in enumerate(split_row(row)):
         value, column = cell_value(cell), columns[n] if n < len(columns) else ""
@@ -110,16 +107,11 @@ def read_row(row: str, columns: Sequence[str], language: str) -> str:
 def opposites() -> dict[str, frozenset[str]]:
     """Return the opposites of each English word that has some."""
     opposites_by_word: dict[str, frozenset[str]] = {}
-    for group in _words()["opposites"]:
+    for group in _CUES["opposites"]:
         first, *words = group.split("/")
         for word, opposite in (pair for other in words for pair in ((first, other), (other, first))):
             opposites_by_word[word] = opposites_by_word.get(word, frozenset()) | {opposite}
     return opposites_by_word
-
-
-@cache
-def _words() -> Any:
-    return load_json("chapterverse_api.ext.check", "cues.json")
 
 
 class LiteralMatch(NamedTuple):

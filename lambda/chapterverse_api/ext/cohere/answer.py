@@ -23,8 +23,7 @@ from chapterverse.text.json_text import SURROGATE
 from chapterverse.text.sentences import SentenceReader
 from chapterverse_api.draft.draft import Span
 from chapterverse_api.draft.requests import MAX_COUNTED_TOKENS, ToolCall, Usage
-from chapterverse_api.ext.models.tool_calls import CallReader
-from chapterverse_api.ext.models.wire import MAX_ANSWER_CHARS, length_error, silence_error
+from chapterverse_api.ext.models.wire import MAX_ANSWER_CHARS, CallReader, length_error, silence_error
 
 #: A phrase of an answer of 600 tokens is cited once, from a handful of documents.
 _MAX_CITATIONS = 300

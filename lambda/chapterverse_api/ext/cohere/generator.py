@@ -7,13 +7,13 @@ which models take both: one that rejects the tools is asked without them.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
-from chapterverse.ext.cohere.service import CohereErrors, access
-from chapterverse.ext.net import JsonClient, Reply, Stream, bearer
+from chapterverse.ext.cohere.service import CohereErrors, connect
+from chapterverse.ext.net import JsonClient, Reply, Stream
 from chapterverse.settings import Settings
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Span
@@ -43,6 +43,9 @@ _OPTIONAL = ("thinking", "tools")
 #: Statuses for a request that a model can't take.
 _MALFORMED = {400, 422}
 
+_Reply = TypeVar("_Reply", Reply, Stream)
+_Send: TypeAlias = Callable[[dict[str, Any], Deadline], AbstractContextManager[_Reply]]
+
 
 @dataclass(frozen=True, slots=True)
 class CohereGenerator:
@@ -59,13 +62,8 @@ class CohereGenerator:
         """Return the generator for `model`, or for the default if that is empty; nothing is sent yet.
 
         Cohere says at the first question whether there is such a model.
-
-        Raises:
-            ConfigurationError: the key is missing or malformed, or the address is.
         """
-        url, key = access(settings, "generator")
-        headers = bearer(key, "COHERE_API_KEY")
-        return cls(model or DEFAULT_GENERATOR, JsonClient(url, headers, connect_seconds=_CONNECT_SECONDS, billed=True))
+        return cls(model or DEFAULT_GENERATOR, connect(settings, "generator", connect_seconds=_CONNECT_SECONDS))
 
     @property
     def name(self) -> str:
@@ -74,7 +72,7 @@ class CohereGenerator:
     def generate(self, request: GenerationRequest) -> Generator[Span | ToolCall, None, None]:
         """Yield the text as Cohere writes it, with Cohere's own citations; see `AnswerGenerator`."""
         answer = CohereAnswer()
-        with self._stream(self._question(request), request.deadline) as stream:
+        with self._sending(self._question(request), request.deadline, self._stream) as stream:
             for event in stream.events():
                 yield from answer.read(event)
                 if answer.is_over:
@@ -92,26 +90,34 @@ class CohereGenerator:
         return self._write({**self._body(request), "response_format": form}, request.deadline)
 
     def _write(self, body: dict[str, Any], deadline: Deadline) -> str:
-        reply = self._post_adapted(body, deadline)
-        self._check(reply.status, reply.body, reply.headers)
-        return read_reply_text(reply.body)
+        with self._sending(body, deadline, self._post) as reply:
+            return read_reply_text(reply.body)
 
-    def _post_adapted(self, body: dict[str, Any], deadline: Deadline) -> Reply:
-        """Return the reply to a request. If the model rejects a field of it, send it again without that field."""
-        reply = self._post(body, deadline)
-        rejected = self._rejected_field(reply.status, reply.body, body)
-        if "response_format" in body and reply.status in _MALFORMED and not rejected:
-            # Not every model takes one, nor every schema.
-            body = _without("response_format", body)
-            reply = self._post(body, deadline)
-            rejected = self._rejected_field(reply.status, reply.body, body)
-        if rejected:
-            reply = self._post(_without(rejected, body), deadline)
-            self._note_rejected([rejected], reply.status)
-        return reply
+    @contextmanager
+    def _post(self, body: dict[str, Any], deadline: Deadline) -> Iterator[Reply]:
+        yield self.rest.post(_PATH, body, seconds=deadline.seconds_left, closing=deadline.closing)
 
-    def _post(self, body: dict[str, Any], deadline: Deadline) -> Reply:
-        return self.rest.post(_PATH, body, seconds=deadline.seconds_left, closing=deadline.closing)
+    def _stream(self, body: dict[str, Any], deadline: Deadline) -> AbstractContextManager[Stream]:
+        return self.rest.stream(_PATH, body, seconds=deadline.seconds_left, closing=deadline.closing)
+
+    @contextmanager
+    def _sending(self, body: dict[str, Any], deadline: Deadline, send: _Send[_Reply]) -> Iterator[_Reply]:
+        """Give the reply to a request, without the fields that the model rejects.
+
+        Raises:
+            ProviderError: the status of the reply is not 200.
+        """
+        rejected = set[str]()
+        while True:
+            with send(body, deadline) as reply:
+                name = _rejected_field(reply, body)
+                if name is None:
+                    self.errors.check(reply)
+                    self._takes.difference_update(rejected)
+                    yield reply
+                    return
+            body = _without(name, body)
+            rejected.add(name)
 
     def _question(self, request: GenerationRequest) -> dict[str, Any]:
         instructions, messages = prompts.instructions(request), prompts.conversation(request)
@@ -137,35 +143,14 @@ class CohereGenerator:
         }
         return body if "thinking" in self._takes else _without("thinking", body)
 
-    @contextmanager
-    def _stream(self, body: dict[str, Any], deadline: Deadline) -> Iterator[Stream]:
-        """Give the open stream of an answer, without the fields that the model rejects."""
-        rejected = tuple[str, ...]()
-        while True:
-            with self.rest.stream(_PATH, body, seconds=deadline.seconds_left, closing=deadline.closing) as stream:
-                field_name = self._rejected_field(stream.status, stream.body, body)
-                if field_name is None:
-                    self._note_rejected(rejected, stream.status)
-                    self._check(stream.status, stream.body, stream.headers)
-                    yield stream
-                    return
-            body, rejected = _without(field_name, body), (*rejected, field_name)
 
-    def _rejected_field(self, status: int, reply: Any, body: Mapping[str, Any]) -> str | None:
-        """Return the field that the model rejects. Cohere doesn't document which models take it."""
-        said = str(reply).lower() if status in _MALFORMED else ""
-        return next((name for name in _OPTIONAL if name in body and name.removesuffix("s") in said), None)
-
-    def _note_rejected(self, names: Sequence[str], status: int) -> None:
-        """Send these fields no more if the request without them succeeded."""
-        if status == 200:
-            self._takes.difference_update(names)
-
-    def _check(self, status: int, reply: Any, headers: Mapping[str, str]) -> None:
-        """Raise the `ProviderError` for a status other than 200."""
-        if status != 200:
-            raise self.errors.error(status, reply, headers)
-        self.errors.save_limits(headers)
+def _rejected_field(reply: Reply | Stream, body: Mapping[str, Any]) -> str | None:
+    """Return the field that a model rejects. Cohere doesn't document which models take it, nor which schemas."""
+    if reply.status not in _MALFORMED:
+        return None
+    said = str(reply.body).lower()
+    named = next((name for name in _OPTIONAL if name in body and name.removesuffix("s") in said), None)
+    return named or ("response_format" if "response_format" in body else None)
 
 
 def _document(passage: Passage) -> dict[str, Any]:

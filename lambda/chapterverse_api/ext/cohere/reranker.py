@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from chapterverse.ext.cohere.service import CohereErrors, access
-from chapterverse.ext.net import JsonClient, bearer
+from chapterverse.ext.cohere.service import CohereErrors, connect
+from chapterverse.ext.net import JsonClient
 from chapterverse.settings import Settings
 from chapterverse_api.ext.models.wire import read_scores, score_texts
 
@@ -34,13 +34,8 @@ class CohereReranker:
         """Return the reranker for `model`, or for the default if that is empty; nothing is sent yet.
 
         Any name is taken: whether there is such a model, Cohere says at the first question.
-
-        Raises:
-            ConfigurationError: the key is missing or malformed, or the address is.
         """
-        url, key = access(settings, "reranker")
-        headers = bearer(key, "COHERE_API_KEY")
-        rest = JsonClient(url, headers, connect_seconds=_CONNECT_SECONDS, total_seconds=_TOTAL_SECONDS, billed=True)
+        rest = connect(settings, "reranker", connect_seconds=_CONNECT_SECONDS, total_seconds=_TOTAL_SECONDS)
         return cls(model or DEFAULT_RERANKER, rest)
 
     @property
@@ -55,7 +50,5 @@ class CohereReranker:
         # `max_tokens_per_doc` is left out: its default, 4,096, is eight times the longest chunk.
         body = {"model": self.model, "query": question, "documents": list(texts), "top_n": len(texts)}
         reply = self.rest.post("/v2/rerank", body)
-        if reply.status != 200:
-            raise self.errors.error(reply.status, reply.body, reply.headers)
-        self.errors.save_limits(reply.headers)
+        self.errors.check(reply)
         return read_scores(reply.body, len(texts), "Cohere")

@@ -75,11 +75,6 @@ def forget(
 
 
 def _kept_threads(settings: Settings) -> Threads:
-    """Return the stored conversations.
-
-    Raises:
-        ConfigurationError: no database is configured.
-    """
     threads = open_threads(settings)
     if threads is None:
         raise ConfigurationError("No conversations are kept: CHAPTERVERSE_RECORDS names no database.")

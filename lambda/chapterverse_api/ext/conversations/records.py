@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Protocol
 
 from chapterverse.extensions import open_offer
 from chapterverse.settings import Settings
@@ -28,19 +28,6 @@ class CitedSource:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredMessage:
-    """A message of a stored turn.
-
-    Attributes:
-        turn_index: its number among all messages that were ever stored of its thread, from 0.
-    """
-
-    role: Literal["user", "assistant"]
-    turn_index: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class StoredTurn:
     """A question and its answer.
 
@@ -59,12 +46,6 @@ class StoredTurn:
     @property
     def messages(self) -> tuple[ChatMessage, ChatMessage]:
         return ChatMessage("user", self.question), ChatMessage("assistant", self.answer)
-
-    @property
-    def records(self) -> tuple[StoredMessage, StoredMessage]:
-        """Return the question and the answer as documents of the type `turn`."""
-        index = 2 * (self.number - 1)
-        return StoredMessage("user", index, self.question), StoredMessage("assistant", index + 1, self.answer)
 
 
 @dataclass(frozen=True, slots=True)

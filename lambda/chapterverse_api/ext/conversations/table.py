@@ -19,8 +19,9 @@ the turn was stored before. Its age counts from that of its turn, so no comment 
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import astuple
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -62,11 +63,6 @@ _CREATE_TURNS_SQL = """
         UNIQUE (scope, type, chunk_id)
     )
 """
-_INDEX_TURNS_SQL = (
-    "CREATE INDEX IF NOT EXISTS conversations_age ON conversations (created_at)",
-    "CREATE INDEX IF NOT EXISTS conversations_thread ON conversations (scope, type, id)",
-)
-
 _COLUMNS = "id, type, chunk_id, chunk_index, question, text, status, cited, summary_index"
 _READ_SQL = f"""
     SELECT * FROM (
@@ -122,7 +118,9 @@ _CREATE_RATINGS_SQL = """
         timestamp CHAR(27) NOT NULL
     )
 """
-_INDEX_RATINGS_SQL = (
+_INDEXES_SQL = (
+    "CREATE INDEX IF NOT EXISTS conversations_age ON conversations (created_at)",
+    "CREATE INDEX IF NOT EXISTS conversations_thread ON conversations (scope, type, id)",
     "CREATE INDEX IF NOT EXISTS feedback_age ON feedback (created_at)",
     "CREATE INDEX IF NOT EXISTS feedback_thread ON feedback (scope)",
     "CREATE INDEX IF NOT EXISTS feedback_time ON feedback (timestamp)",
@@ -196,17 +194,8 @@ class RecordsTable:
     def append(self, thread_id: str, turn: StoredTurn) -> None:
         scope, now, oldest = _scope(thread_id), time_text(self._clock()), self._oldest()
         cited = json.dumps([astuple(place) for place in turn.cited])
-        row = (
-            scope,
-            turn.turn_id,
-            replace_unstorable(turn.question),
-            replace_unstorable(turn.answer),
-            turn.status,
-            cited,
-            now,
-            now,
-            scope,
-        )
+        texts = replace_unstorable(turn.question), replace_unstorable(turn.answer)
+        row = (scope, turn.turn_id, *texts, turn.status, cited, now, now, scope)
 
         def write(db: Statements) -> None:
             # Two tabs must not give their turns the same number.
@@ -220,21 +209,15 @@ class RecordsTable:
     def thread(self, thread_id: str, turns: int = DEFAULT_TURNS) -> StoredThread:
         scope, oldest = _scope(thread_id), self._oldest()
         values = (scope, oldest, turns, scope, oldest)
-        rows = self._database.run(lambda db: db.rows(_READ_SQL, values), otherwise=list[Row](), reading=True)
-        try:
+        rows = self._rows(_READ_SQL, values)
+        with _reading_own_rows():
             latest_turns = sorted((_turn(row) for row in rows if row[1] == "turn"), key=lambda turn: turn.number)
-        except (TypeError, ValueError) as error:
-            raise _foreign_row() from error
         summary = next(((row[5], row[3], row[8]) for row in rows if row[1] == "summary"), ("", 0, 0))
         return StoredThread(tuple(latest_turns), *summary)
 
     def summarize(self, thread_id: str, summary: str, through: int, *, read: StoredThread) -> bool:
-        scope, now, oldest, text = (
-            _scope(thread_id),
-            time_text(self._clock()),
-            self._oldest(),
-            replace_unstorable(summary),
-        )
+        scope, text = _scope(thread_id), replace_unstorable(summary)
+        now, oldest = time_text(self._clock()), self._oldest()
 
         def write(db: Statements) -> int:
             # An expired summary would prevent the next one.
@@ -259,20 +242,14 @@ class RecordsTable:
         self._database.run(write)
 
     def ratings(self, limit: int) -> list[StoredRating]:
-        values = (self._oldest(), self._oldest(), limit)
-        rows = self._database.run(lambda db: db.rows(_READ_RATINGS_SQL, values), otherwise=list[Row](), reading=True)
-        try:
+        rows = self._rows(_READ_RATINGS_SQL, (self._oldest(), self._oldest(), limit))
+        with _reading_own_rows():
             return [_rating(row) for row in rows]
-        except (TypeError, ValueError) as error:
-            raise _foreign_row() from error
 
     def turns(self) -> list[tuple[str, str, StoredTurn, str]]:
-        values = (self._oldest(),)
-        rows = self._database.run(lambda db: db.rows(_ALL_TURNS_SQL, values), otherwise=list[Row](), reading=True)
-        try:
+        rows = self._rows(_ALL_TURNS_SQL, (self._oldest(),))
+        with _reading_own_rows():
             return [(scope.removeprefix("entity:"), at, _turn((*row,)), rating) for rating, scope, at, *row in rows]
-        except (TypeError, ValueError) as error:
-            raise _foreign_row() from error
 
     def match(self, entry_id: str) -> None:
         now, oldest = time_text(self._clock()), self._oldest(FAQ_DAYS)
@@ -284,9 +261,7 @@ class RecordsTable:
         self._database.run(write)
 
     def matched_entries(self) -> frozenset[str]:
-        values = (self._oldest(FAQ_DAYS),)
-        rows = self._database.run(lambda db: db.rows(_READ_MATCHES_SQL, values), otherwise=list[Row](), reading=True)
-        return frozenset(str(row[0]) for row in rows)
+        return frozenset(str(row[0]) for row in self._rows(_READ_MATCHES_SQL, (self._oldest(FAQ_DAYS),)))
 
     def forget(self, thread_id: str) -> bool:
         scope = _scope(thread_id)
@@ -300,6 +275,9 @@ class RecordsTable:
     def expire(self, days: int) -> int:
         oldest = self._oldest(days)
         return self._database.run(lambda db: _sweep(db, oldest, _NO_LIMIT), otherwise=0)
+
+    def _rows(self, sql: str, values: Row) -> list[Row]:
+        return self._database.run(lambda db: db.rows(sql, values), otherwise=list[Row](), reading=True)
 
     def _oldest(self, days: int | None = None) -> str:
         """Return the time before which everything is expired."""
@@ -328,8 +306,7 @@ def prepare(db: Statements, make: bool) -> bool:
             _CREATE_TURNS_SQL.format(identity=db.identity),
             _CREATE_RATINGS_SQL,
             _CREATE_MATCHES_SQL,
-            *_INDEX_TURNS_SQL,
-            *_INDEX_RATINGS_SQL,
+            *_INDEXES_SQL,
         ):
             db.change(statement)
     return True
@@ -339,9 +316,12 @@ def _sweep(db: Statements, oldest: str, limit: int) -> int:
     return sum(db.change(sql.format(skipping=db.skipping), (oldest, limit)) for sql in (_SWEEP_SQL, _SWEEP_RATINGS_SQL))
 
 
-def _foreign_row() -> RecordsFault:
-
-    return RecordsFault("A row of the conversations was not written by this release: remove it.")
+@contextlib.contextmanager
+def _reading_own_rows() -> Iterator[None]:
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise RecordsFault("A row of the conversations was not written by this release: remove it.") from error
 
 
 def _scope(thread_id: str) -> str:
@@ -355,7 +335,5 @@ def _turn(row: Row) -> StoredTurn:
 
 def _rating(row: Row) -> StoredRating:
     turn_id, rating, reason, comment, at, question, text, status, cited, number = row
-    turn = None
-    if number is not None:
-        turn = _turn((0, "turn", turn_id, number, question, text, status, cited, 0))
-    return StoredRating(turn_id, rating, reason, comment, at, turn)
+    turn = (0, "turn", turn_id, number, question, text, status, cited, 0)
+    return StoredRating(turn_id, rating, reason, comment, at, None if number is None else _turn(turn))

@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from chapterverse.ext.aws import AwsService
-from chapterverse.ext.dynamodb.table import CALL_SECONDS, DynamoTable, Item, TableErrors, attributes
+from chapterverse.ext.dynamodb import CALL_SECONDS, DynamoTable, Item, TableErrors, attributes
 from chapterverse.settings import Settings
 from chapterverse_api.limits import ACCOUNT_SECONDS, LimiterFault, RateWindow, Reservation
 
@@ -75,12 +75,8 @@ class DynamoLimiter:
 
     @classmethod
     def from_settings(cls, _: Settings, table: str) -> DynamoLimiter:
-        """Return the limiter on a table of the environment's account and region. Nothing is sent yet.
-
-        Raises:
-            ConfigurationError: no region is named.
-        """
-        return cls(AwsService.open("dynamodb", seconds=CALL_SECONDS), table)
+        """Return the limiter on a table of the environment's account and region. Raises as `AwsService` does."""
+        return cls(AwsService("dynamodb", seconds=CALL_SECONDS), table)
 
     def admit(self, client: str, windows: Sequence[RateWindow], now: float) -> float | None:
         if not windows:
@@ -153,11 +149,7 @@ class DynamoLimiter:
         return is_written
 
     def _apply(self, step: _Update) -> tuple[bool, Item]:
-        """Return whether the condition held, and the item as it is now.
-
-        Raises:
-            LimiterFault: the table can't be used, or the answer is not that of a table.
-        """
+        """Return whether the condition held, and the item as it is now."""
         is_written, reply = self._table.update(step.request())
         return is_written, self._table.item(reply.get("Attributes" if is_written else "Item", {}))
 

@@ -25,20 +25,11 @@ from typing import Any
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.ext.aws import AwsService
-from chapterverse.ext.dynamodb.table import CALL_SECONDS, CONDITION_FAILED, DynamoTable, Item, TableErrors, attributes
+from chapterverse.ext.dynamodb import CALL_SECONDS, CONDITION_FAILED, DynamoTable, Item, TableErrors, attributes
 from chapterverse.model import replace_unstorable
 from chapterverse.settings import Settings
 from chapterverse_api.answer.event import RecordsFault, parse_days
-from chapterverse_api.ext.conversations.records import (
-    DEFAULT_TURNS,
-    FAQ_DAYS,
-    MAX_STORED_TURNS,
-    CitedSource,
-    StoredRating,
-    StoredThread,
-    StoredTurn,
-    time_text,
-)
+from chapterverse_api.ext.conversations import records
 
 #: Tries to write a turn whose number another tab has taken. No more tabs are expected to write at once.
 _MAX_APPEND_TRIES = 20
@@ -71,42 +62,38 @@ class DynamoRecords:
         self, service: AwsService, table: str, days: int, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
         self._table = DynamoTable(service, table, _ERRORS)
+        self._nothing = self._table.item({})
         self._days = days
         self._clock = clock
 
     @classmethod
     def from_settings(cls, settings: Settings, table: str) -> DynamoRecords:
-        """Return the records in a table of the environment's account and region. Nothing is sent yet.
-
-        Raises:
-            RecordsFault: no region is named.
-        """
+        """Return the records in a table of the environment's account and region. Nothing is sent yet."""
         try:
-            return cls(AwsService.open("dynamodb", seconds=CALL_SECONDS), table, parse_days(settings))
+            return cls(AwsService("dynamodb", seconds=CALL_SECONDS), table, parse_days(settings))
         except ConfigurationError as error:
             raise RecordsFault(str(error)) from error
 
-    def append(self, thread_id: str, turn: StoredTurn) -> None:
+    def append(self, thread_id: str, turn: records.StoredTurn) -> None:
         now = self._clock()
         for _ in range(_MAX_APPEND_TRIES):
-            latest = next(self._query(_thread(thread_id), "turn#", newest=True, limit=1), None)
-            number = latest.number("number") + 1 if latest else 1
+            latest = next(self._query(_thread(thread_id), "turn#", newest=True, limit=1), self._nothing)
+            number = latest.number("number") + 1
             if self._put_turn(thread_id, turn, number, now):
-                if number > MAX_STORED_TURNS:
-                    self._remove([(_thread(thread_id), _turn_key(number - MAX_STORED_TURNS))])
+                if number > records.MAX_STORED_TURNS:
+                    self._remove([(_thread(thread_id), _turn_key(number - records.MAX_STORED_TURNS))])
                 return
         raise RecordsFault("Too many tabs write to one conversation at once: try again later.")
 
-    def _put_turn(self, thread_id: str, turn: StoredTurn, number: int, now: datetime) -> bool:
+    def _put_turn(self, thread_id: str, turn: records.StoredTurn, number: int, now: datetime) -> bool:
         """Write a turn at a number; return False if the number is taken. A stored turn stays as it is."""
         head = self._head(now, now)
+        # `turn_index` counts all messages that were ever stored of the thread, from 0.
         messages = [
-            {
-                "M": attributes(
-                    {"role": record.role, "turn_index": record.turn_index, "text": replace_unstorable(record.text)}
-                )
-            }
-            for record in StoredTurn(turn.turn_id, turn.question, turn.answer, turn.status, number=number).records
+            {"M": attributes({"role": role, "turn_index": index, "text": replace_unstorable(text)})}
+            for index, (role, text) in enumerate(
+                (("user", turn.question), ("assistant", turn.answer)), 2 * (number - 1)
+            )
         ]
         item = {
             **_key(_thread(thread_id), _turn_key(number)),
@@ -125,18 +112,18 @@ class DynamoRecords:
         )
         return not failed or failed[-1] == CONDITION_FAILED
 
-    def thread(self, thread_id: str, turns: int = DEFAULT_TURNS) -> StoredThread:
+    def thread(self, thread_id: str, turns: int = records.DEFAULT_TURNS) -> records.StoredThread:
         items = [item for item in self._query(_thread(thread_id), newest=True, limit=turns + 1) if self._is_fresh(item)]
-        summary = next((item for item in items if item.text("type") == "summary"), None)
+        summary = next((item for item in items if item.text("type") == "summary"), self._nothing)
         latest = [item for item in items if item.text("type") == "turn"][:turns]
-        return StoredThread(
+        return records.StoredThread(
             tuple(self._turn(item) for item in reversed(latest)),
-            summary.text("text") if summary else "",
-            summary.number("through") if summary else 0,
-            summary.number("summary_index") if summary else 0,
+            summary.text("text"),
+            summary.number("through"),
+            summary.number("summary_index"),
         )
 
-    def summarize(self, thread_id: str, summary: str, through: int, *, read: StoredThread) -> bool:
+    def summarize(self, thread_id: str, summary: str, through: int, *, read: records.StoredThread) -> bool:
         if read.through:
             return self._replace_summary(thread_id, summary, through, read.through)
         return self._put_summary(thread_id, summary, through)
@@ -146,7 +133,7 @@ class DynamoRecords:
         values: dict[str, str | int] = {
             ":text": replace_unstorable(summary),
             ":through": through,
-            ":now": time_text(self._clock()),
+            ":now": records.time_text(self._clock()),
             ":one": 1,
             ":read": old_through,
             ":oldest": self._oldest(),
@@ -188,54 +175,52 @@ class DynamoRecords:
         is_free = self._put(item, "attribute_not_exists(pk) OR created_at < :oldest", attributes({":oldest": oldest}))
         return not self._table.transact([is_there, is_free])
 
-    def rate(self, rating: StoredRating) -> None:
+    def rate(self, rating: records.StoredRating) -> None:
         now = self._clock()
         places = self._query(_turn_place(rating.turn_id))
-        place = next((item for item in places if self._is_fresh(item)), None)
+        place = next((item for item in places if self._is_fresh(item)), self._nothing)
         since = datetime.fromisoformat(place.text("created_at")) if place else now
         item = {
             **_key(_FEEDBACK, rating.turn_id),
             **self._head(since, now),
-            **attributes({"type": "feedback", "conversation_id": place.text("conversation_id") if place else ""}),
-            **attributes(
-                {"rating": rating.rating, "reason": rating.reason, "comment": replace_unstorable(rating.comment)}
-            ),
+            **attributes({"type": "feedback", "conversation_id": place.text("conversation_id")}),
+            **attributes({"rating": rating.rating, "reason": rating.reason}),
+            **attributes({"comment": replace_unstorable(rating.comment)}),
         }
         self._table.send("PutItem", Item=item)
 
-    def ratings(self, limit: int) -> list[StoredRating]:
+    def ratings(self, limit: int) -> list[records.StoredRating]:
         fresh = [item for item in self._query(_FEEDBACK) if self._is_fresh(item)]
         fresh.sort(key=lambda item: item.text("sk"))
         fresh.sort(key=lambda item: item.text("timestamp"), reverse=True)
         return [self._rating(item) for item in fresh[:limit]]
 
-    def _rating(self, item: Item) -> StoredRating:
+    def _rating(self, item: Item) -> records.StoredRating:
         turn_id = item.text("sk")
-        place = next(self._query(_turn_place(turn_id)), None)
-        turn: Item | None = None
+        place, turn = next(self._query(_turn_place(turn_id)), None), self._nothing
         if place:
             key = _key(place.text("sk"), _turn_key(place.number("number")))
             reply = self._table.send("GetItem", Key=key, ConsistentRead=True)
             turn = self._table.item(reply.get("Item", {}))
-        return StoredRating(
+        return records.StoredRating(
             turn_id,
             item.text("rating"),
             item.text("reason"),
             item.text("comment"),
             item.text("timestamp"),
-            self._turn(turn) if turn and self._is_fresh(turn) else None,
+            self._turn(turn) if self._is_fresh(turn) else None,
         )
 
-    def _turn(self, item: Item) -> StoredTurn:
+    def _turn(self, item: Item) -> records.StoredTurn:
         try:
             question, answer = (self._table.item(message["M"]).text("text") for message in item["messages"]["L"])
-            cited = tuple(CitedSource(*place) for place in json.loads(item.text("cited")))
+            cited = tuple(records.CitedSource(*place) for place in json.loads(item.text("cited")))
         except (KeyError, TypeError, ValueError) as error:
             raise _ERRORS.malformed from error
         number = item.number("number")
-        return StoredTurn(item.text("turn_id"), question, answer, item.text("status"), cited, number)
+        return records.StoredTurn(item.text("turn_id"), question, answer, item.text("status"), cited, number)
 
-    def turns(self) -> list[tuple[str, str, StoredTurn, str]]:
+    def turns(self) -> list[tuple[str, str, records.StoredTurn, str]]:
         ratings = {item.text("sk"): item.text("rating") for item in self._query(_FEEDBACK)}
         request = {
             # Only turns have messages.
@@ -247,12 +232,12 @@ class DynamoRecords:
 
     def match(self, entry_id: str) -> None:
         now = self._clock()
-        until = math.ceil((now + timedelta(days=FAQ_DAYS)).timestamp())
+        until = math.ceil((now + timedelta(days=records.FAQ_DAYS)).timestamp())
         item = {**_key(_FAQ, entry_id), **self._head(now, now), **attributes({"type": "faq", "expires": until})}
         self._table.send("PutItem", Item=item)
 
     def matched_entries(self) -> frozenset[str]:
-        oldest = self._oldest(FAQ_DAYS)
+        oldest = self._oldest(records.FAQ_DAYS)
         return frozenset(item.text("sk") for item in self._query(_FAQ) if item.text("timestamp") >= oldest)
 
     def forget(self, thread_id: str) -> bool:
@@ -283,11 +268,13 @@ class DynamoRecords:
     def _head(self, since: datetime, now: datetime) -> dict[str, Any]:
         """Return the times that every item has: from which its age counts, of its write, and of its expiry."""
         until = math.ceil((since + timedelta(days=self._days)).timestamp())
-        return attributes({"created_at": time_text(since), "timestamp": time_text(now), "expires": until})
+        return attributes(
+            {"created_at": records.time_text(since), "timestamp": records.time_text(now), "expires": until}
+        )
 
     def _oldest(self, days: int | None = None) -> str:
         """Return the time before which an item is expired."""
-        return time_text(self._clock() - timedelta(days=self._days if days is None else days))
+        return records.time_text(self._clock() - timedelta(days=self._days if days is None else days))
 
     def _is_fresh(self, item: Item) -> bool:
         return item.text("created_at") >= self._oldest()

@@ -23,7 +23,7 @@ from functools import cache
 from typing import NamedTuple
 
 from chapterverse.calibration import WeightedQuestion, logistic, match_word, read_question, read_weights
-from chapterverse.ext.knowledge.questions import comparable, entry_id
+from chapterverse.ext.knowledge.entries import comparable, entry_id
 from chapterverse.filters import And, Filter, In
 from chapterverse.model import FAQ, PAGE, Chunk, SparseVector
 from chapterverse.store import Hit, Snapshot

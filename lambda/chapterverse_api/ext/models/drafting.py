@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from functools import partial
 
 from chapterverse.errors import AnswerWithheld, ModelLoading, ProviderError
 from chapterverse_api import phrases
@@ -14,8 +15,7 @@ from chapterverse_api.contract import Delta
 from chapterverse_api.draft.draft import ShownDraft, Span, make_delta
 from chapterverse_api.draft.requests import GenerationRequest, ToolCall
 from chapterverse_api.ext.check.links.known_text import SiteText
-from chapterverse_api.ext.models.second_votes import SecondVotes
-from chapterverse_api.ext.models.segments import Segments
+from chapterverse_api.ext.models.segments import SecondVotes, Segments
 from chapterverse_api.ext.models.tool_rounds import TurnRounds
 from chapterverse_api.ext.models.wire import silence_error
 
@@ -111,8 +111,9 @@ def _replace_draft(error: ProviderError, segments: Segments, turn: Turn) -> Draf
 def _finish(segments: Segments, turn: Turn, draft: ShownDraft) -> DraftSteps:
     """Say what the shown segments leave open, and return the draft with them and what the check says of them."""
     reader = segments.draft_reader
-    # A draft that ends early may still have been about to cite.
-    not_in_docs = reader.refused or not (draft.failure in (_STOPPED, _STOPPED_BY_FILTER) or segments.verified.cited)
+    # A draft that ends early may still have been about to cite, and what the authors wrote for a question answers it.
+    may_answer = draft.failure in (_STOPPED, _STOPPED_BY_FILTER) or turn.sources.found.winner or segments.verified.cited
+    not_in_docs = reader.refused or not may_answer
     if segments.shown_spans and (not_in_docs or reader.is_cut):
         language = turn.sources.language
         refusal = phrases.refusal(language, limited=bool(turn.query.filters))
@@ -143,8 +144,4 @@ def _new_votes(turn: Turn) -> SecondVotes | None:
     """Return the requests for second votes; None if no checker may be used."""
     if (checker := turn.models.checker) is None:
         return None
-
-    def report(error: ProviderError) -> None:
-        turn.log_failure("checker", error)
-
-    return SecondVotes(checker, turn.query.query or "", turn.deadline, report)
+    return SecondVotes(checker, turn.query.query or "", turn.deadline, partial(turn.log_failure, "checker"))

@@ -21,6 +21,7 @@ from chapterverse_api.draft.requests import (
     MAX_SUMMARY_TOKENS,
     ChatMessage,
     GenerationRequest,
+    ModelRequest,
     Passage,
 )
 
@@ -105,6 +106,13 @@ def instructions(request: GenerationRequest, nonce: str = "") -> str:
 def new_nonce() -> str:
     """Return the number in the marks around sources, new for each request."""
     return secrets.token_hex(8)
+
+
+def number_sources(request: GenerationRequest) -> ModelRequest:
+    """Return the request to a model that takes no documents, with its sources in numbers before the question."""
+    nonce = new_nonce()
+    rules, messages = instructions(request, nonce), conversation(request, nonce)
+    return ModelRequest(rules, messages, MAX_ANSWER_TOKENS, request.deadline, request.usage, request.tools)
 
 
 def conversation(request: GenerationRequest, nonce: str = "") -> tuple[ChatMessage, ...]:

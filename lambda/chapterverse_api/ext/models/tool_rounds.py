@@ -31,7 +31,7 @@ from chapterverse_api.ext.check.links.known_text import SiteText
 from chapterverse_api.ext.models.draft_reader import DraftReader
 from chapterverse_api.ext.models.prompts import MAX_RESULT_TOKENS, MAX_ROUND_TOKENS, SEARCH_TOOL, frame_bytes
 from chapterverse_api.ext.models.reasoning import join_surrogates
-from chapterverse_api.ext.models.tool_calls import read_written_calls
+from chapterverse_api.ext.models.wire import read_written_calls
 from chapterverse_api.index.site_index import on_page
 from chapterverse_api.log import search_progress
 from chapterverse_api.search.passages import choose, make_passages, make_source

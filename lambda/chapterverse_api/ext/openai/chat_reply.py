@@ -17,8 +17,7 @@ from chapterverse.ext.net.model_errors import END_MARK, ServiceErrors
 from chapterverse.ext.net.model_replies import Fault, find_error, read_ending
 from chapterverse.ext.net.stream import DOCUMENT
 from chapterverse_api.draft.requests import Usage
-from chapterverse_api.ext.models.tool_calls import CallReader
-from chapterverse_api.ext.models.wire import ModelText
+from chapterverse_api.ext.models.wire import CallReader, ModelText
 
 #: Seconds for what a stream sends behind a reason to end: the counts of tokens, its end mark, or more text.
 _END_SECONDS = 2.0
@@ -135,7 +134,9 @@ class _ReplyReader:
             self._reject(error)
         if not isinstance(chunk, dict):
             return ""
-        _count(chunk, self._usage)
+        counts = chunk.get("usage")
+        if isinstance(counts, dict):
+            self._usage.take(*map(counts.get, ("prompt_tokens", "completion_tokens", "total_tokens")))
         choice = _first_choice(chunk, self._errors)
         message = choice.get("delta") or choice.get("message")
         text = _read_message(message, self._errors)
@@ -181,10 +182,3 @@ def _read_message(message: Any, errors: ServiceErrors) -> str:
         texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
         return "".join(text for text in texts if isinstance(text, str))
     return content or ""
-
-
-def _count(chunk: dict[str, Any], usage: Usage) -> None:
-    """Fill in the token counts of a reply, or of a piece of one."""
-    counts = chunk.get("usage")
-    if isinstance(counts, dict):
-        usage.take(counts.get("prompt_tokens"), counts.get("completion_tokens"), counts.get("total_tokens"))

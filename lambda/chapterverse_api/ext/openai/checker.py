@@ -38,11 +38,7 @@ class OpenAIChecker:
 
     @classmethod
     def from_settings(cls, settings: Settings, model: str) -> OpenAIChecker:
-        """Return the checker for a model; nothing is sent yet.
-
-        Raises:
-            ConfigurationError: no model is named, or the key is missing or malformed, or the address is.
-        """
+        """Return the checker for a model; nothing is sent yet."""
         return cls(OpenAIGenerator.from_settings(settings, model, part="checker"))
 
     @property

@@ -31,13 +31,7 @@ from chapterverse_api.draft.requests import (
     ToolCall,
     Usage,
 )
-from chapterverse_api.ext.models.prompts import (
-    MAX_ANSWER_TOKENS,
-    MAX_REASONING_TOKENS,
-    conversation,
-    instructions,
-    new_nonce,
-)
+from chapterverse_api.ext.models.prompts import MAX_REASONING_TOKENS, number_sources
 from chapterverse_api.ext.models.wire import ModelText, chat_messages, function_specs, read_all, to_spans
 from chapterverse_api.ext.openai.chat_reply import RequestRejected, read_texts
 from chapterverse_api.ext.openai.model_loader import ModelLoader
@@ -145,9 +139,6 @@ class OpenAIGenerator:
 
         Args:
             part: the model's purpose, for error messages.
-
-        Raises:
-            ConfigurationError: no model is named, or the key is missing or malformed, or the address is.
         """
         service = OpenAIService.from_settings(settings)
         service.require_key(part)
@@ -176,21 +167,12 @@ class OpenAIGenerator:
         """Yield the draft as it is written; see `AnswerGenerator`. A prompt too long is sent with fewer sources."""
         for _ in range(_MAX_HALVINGS):
             try:
-                return (yield from self._generate(request))
+                return (yield from to_spans(self._texts(number_sources(request))))
             except PromptTooLong:
                 if len(request.passages) < 2:
                     raise
             request = _halve(request)
-        yield from self._generate(request)
-
-    def _generate(self, request: GenerationRequest) -> Generator[Span | ToolCall, None, None]:
-        nonce = new_nonce()
-        messages = conversation(request, nonce)
-        system = instructions(request, nonce)
-        model_request = ModelRequest(
-            system, messages, MAX_ANSWER_TOKENS, request.deadline, request.usage, request.tools
-        )
-        yield from to_spans(self._texts(model_request))
+        yield from to_spans(self._texts(number_sources(request)))
 
     def write(self, request: ModelRequest) -> str:
         """Return a short text, and fill in its usage; see `Writer`."""
@@ -204,10 +186,6 @@ class OpenAIGenerator:
         """Yield the text, as it comes if its usage is to be filled in."""
         with self._asking(request.deadline) as deadline:
             return (yield from self._ask(replace(request, deadline=deadline), schema))
-
-    def _note_answer(self) -> None:
-        if self._loader:
-            self._loader.note_answer()
 
     def _ask(self, request: ModelRequest, schema: ResponseSchema | None) -> ModelText:
         dialect = self._dialect
@@ -230,7 +208,8 @@ class OpenAIGenerator:
                     known = self._dialect
                     # It may take another schema.
                     self._dialect = replace(dialect, schema=True)
-                    self._note_answer()
+                    if self._loader:
+                        self._loader.note_answer()
                     try:
                         return (yield from read_texts(reply, request.usage or Usage(), _ERRORS))
                     except RequestRejected as rejection:

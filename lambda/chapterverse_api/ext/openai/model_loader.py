@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Lock, Thread, Timer
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 from chapterverse.errors import ChapterVerseError, ModelLoading, ProviderError
 from chapterverse_api.deadline import Deadline
@@ -60,16 +60,11 @@ def load_models(open_service: Callable[[], Service]) -> Callable[[], None]:
     return stop
 
 
-@runtime_checkable
-class _LoadedModel(Protocol):
-    def open_loader(self) -> ModelLoader | None: ...
-
-
 def open_loaders(resources: Resources) -> list[ModelLoader]:
     """Return what loads the models that write, where they are on servers of one's own."""
     economy = resources.meter.economy if resources.meter else None
-    generators: tuple[object, ...] = (resources.models.generator, economy)
-    loaders = (generator.open_loader() for generator in generators if isinstance(generator, _LoadedModel))
+    writers = filter(None, (resources.models.generator, economy))
+    loaders = (writer.open_loader() for writer in writers if hasattr(writer, "open_loader"))
     return [loader for loader in loaders if loader]
 
 

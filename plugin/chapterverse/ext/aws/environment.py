@@ -57,14 +57,7 @@ def _find_region() -> str:
 
 
 def _find_credentials(title: str) -> Any:
-    """Return botocore's credentials; None if it finds none.
-
-    Args:
-        title: the name of the service, for messages.
-
-    Raises:
-        ConfigurationError: botocore is not installed.
-    """
+    """Return botocore's credentials; None if it finds none. Raises `ConfigurationError` if it is not installed."""
     if find_spec("botocore") is None:
         raise ConfigurationError(
             f"There are no AWS credentials for {title} in the environment: set AWS_ACCESS_KEY_ID and "
@@ -171,7 +164,7 @@ def _fetch(url: str) -> tuple[AccessKeys, float]:
     """Return the container's credentials, and their expiry in seconds since the epoch."""
     parts = urlsplit(url)
     client = JsonClient(f"{parts.scheme}://{parts.netloc}", _authorization(), total_seconds=_CONTAINER_SECONDS)
-    reply = client.get(request_target(parts)).body
+    reply = client.send("GET", request_target(parts)).body
     ends = datetime.fromisoformat(reply["Expiration"]).timestamp()
     return AccessKeys(str(reply["AccessKeyId"]), str(reply["SecretAccessKey"]), str(reply.get("Token") or "")), ends
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from chapterverse.errors import ConfigurationError
-from chapterverse.ext.aws.service import AwsFault, AwsService
+from chapterverse.ext.aws import AwsFault, AwsService
 from chapterverse.settings import TOOL_SECRETS, Settings, secret_settings
 from chapterverse.text.json_text import parse_json
 
@@ -54,7 +54,7 @@ class _SecretLocation:
 
     def read(self) -> str | AwsFault:
         """Return the text, "" if there is none, or the error of the service."""
-        service = AwsService.open(self.service, region=self.region, seconds=_CALL_SECONDS)
+        service = AwsService(self.service, region=self.region, seconds=_CALL_SECONDS)
         try:
             if self.service == "ssm":
                 reply = service.call("AmazonSSM.GetParameter", {"Name": self.name, "WithDecryption": True})

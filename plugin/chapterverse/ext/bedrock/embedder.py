@@ -13,8 +13,7 @@ from typing import Any
 from chapterverse.embedding import Vector
 from chapterverse.errors import TextTooLong
 from chapterverse.ext.bedrock.runtime import QUESTION_RETRY, Runtime, profile
-from chapterverse.ext.embedders.batches import embed_in_batches
-from chapterverse.ext.embedders.models import EmbeddingModel, ModelChoice
+from chapterverse.ext.embedders.models import EmbeddingModel, ModelChoice, embed_in_batches
 from chapterverse.ext.net.retry import RetryPolicy
 from chapterverse.model import EmbedderCard
 from chapterverse.settings import Settings
@@ -44,24 +43,18 @@ class BedrockEmbedder:
     choice: ModelChoice
     geography: str
     runtime: Runtime = field(repr=False)
-    asking: Any = field(repr=False)
     retry: RetryPolicy = field(default_factory=RetryPolicy, repr=False)
 
     @classmethod
     def from_settings(cls, _: Settings, model: str) -> BedrockEmbedder:
-        """Return the embedder for a model or an inference profile; nothing is sent yet.
-
-        Raises:
-            ConfigurationError: boto3 is not installed, the model is unknown, or there is no usable AWS configuration.
-        """
+        """Return the embedder for a model or an inference profile; nothing is sent yet."""
         geography, name = profile(model)
         choice = ModelChoice.of(name, BEDROCK_EMBEDDERS, "Bedrock")
-        runtime = Runtime.open("embedder")
-        return cls(choice, geography, runtime, runtime.client(*_QUESTION_SECONDS))
+        return cls(choice, geography, Runtime.open("embedder", *_QUESTION_SECONDS))
 
     @cached_property
-    def _building(self) -> Any:
-        return self.runtime.client(*_BUILD_SECONDS)
+    def _building(self) -> Runtime:
+        return Runtime.open("embedder", *_BUILD_SECONDS)
 
     @property
     def card(self) -> EmbedderCard:
@@ -74,13 +67,7 @@ class BedrockEmbedder:
         return self.choice.model.price
 
     def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector a text, in slices of 96; see `Embedder`.
-
-        Raises:
-            TextTooLong: one text is over the model's characters, found before anything is sent, or over its tokens.
-            ProviderError: there are no credentials; Bedrock could not be reached, refused, or answered with something
-                that is no vector.
-        """
+        """Return one vector a text, in slices of 96; see `Embedder`. Too many characters are found before sending."""
         self._check_characters(texts)
         send = partial(self._ask, "NONE")
         # What is taken when it may be cut was refused for its length alone.
@@ -89,7 +76,7 @@ class BedrockEmbedder:
     def embed_query(self, text: str) -> Vector:
         """Return a question's vector within ten seconds; see `Embedder`."""
         self._check_characters([text])
-        return QUESTION_RETRY.run(lambda: self._send(self.asking, self.choice.body([text], "search_query")))[0]
+        return QUESTION_RETRY.run(lambda: self._send(self.runtime, self.choice.body([text], "search_query")))[0]
 
     def _check_characters(self, texts: Sequence[str]) -> None:
         most = self.choice.model.characters
@@ -106,6 +93,6 @@ class BedrockEmbedder:
     def _ask(self, truncate: str, texts: Sequence[str]) -> list[Vector]:
         return self.retry.run(lambda: self._send(self._building, self.choice.body(texts, "search_document", truncate)))
 
-    def _send(self, client: Any, body: dict[str, Any]) -> list[Vector]:
-        reply = self.runtime.invoke(client, f"{self.geography}{self.choice.name}", body)
+    def _send(self, runtime: Runtime, body: dict[str, Any]) -> list[Vector]:
+        reply = runtime.invoke(f"{self.geography}{self.choice.name}", body)
         return self.choice.vectors(reply, len(body["texts"]), "Bedrock")

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Event, Thread
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from chapterverse.errors import ConfigurationError, ProviderError, TextRejected
 from chapterverse.ext.net import Closing, asked_pause, is_unbilled
@@ -84,75 +84,61 @@ def profile(name: str) -> tuple[str, str]:
     return (match["geography"] or "", match["model"]) if match else ("", name)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Runtime:
-    """Clients of one AWS configuration, and their errors as ours.
+    """A client of one AWS configuration, and its errors as ours. Threads may share it.
 
     Attributes:
         part: the part that uses it, for messages: "embedder", "reranker", "generator" or "checker".
     """
 
     part: str
-    session: Any = field(repr=False)
-    _last_use: dict[int, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _client: Any = field(repr=False)
+    _last_use: float = field(default_factory=time.time, repr=False)
 
     @classmethod
-    def open(cls, part: str) -> Runtime:
+    def open(cls, part: str, connect_seconds: float, read_seconds: float) -> Runtime:
         """Return the runtime that the environment describes. Nothing is sent yet.
-
-        Raises:
-            ConfigurationError: boto3 is not installed, or there is no usable AWS configuration.
-        """
-        try:
-            import boto3
-            from botocore.exceptions import BotoCoreError
-        except ImportError as error:
-            raise ConfigurationError(f'The {part} bedrock needs a package: pip install "chapterverse[aws]".') from error
-        try:
-            session = boto3.session.Session()
-            region = session.region_name
-        except BotoCoreError:
-            raise ConfigurationError(_UNUSABLE) from None
-        if not region:
-            raise ConfigurationError(f"The {part} bedrock needs a region: set AWS_DEFAULT_REGION in the environment.")
-        return cls(part, session)
-
-    def client(self, connect_seconds: float, read_seconds: float) -> Any:
-        """Return a client. Threads may share it.
 
         Args:
             connect_seconds: the time to reach the service.
             read_seconds: the time for one reply.
 
         Raises:
-            ConfigurationError: the credentials or the address can't be used.
+            ConfigurationError: boto3 is not installed, or there is no usable AWS configuration.
         """
-        from botocore.config import Config
-        from botocore.exceptions import BotoCoreError, CredentialRetrievalError, PartialCredentialsError
-
+        try:
+            import boto3
+            from botocore import exceptions as aws
+            from botocore.config import Config
+        except ImportError as error:
+            raise ConfigurationError(f'The {part} bedrock needs a package: pip install "chapterverse[aws]".') from error
         # boto3's own retries would multiply with ours.
         config = Config(connect_timeout=connect_seconds, read_timeout=read_seconds, retries={"total_max_attempts": 1})
         try:
-            return self.session.client("bedrock-runtime", config=config)
-        except (CredentialRetrievalError, PartialCredentialsError):
-            raise ConfigurationError(self._no_credentials) from None
-        except (BotoCoreError, ValueError):
+            session = boto3.session.Session()
+            if session.region_name:
+                return cls(part, session.client("bedrock-runtime", config=config))
+        except (aws.CredentialRetrievalError, aws.PartialCredentialsError):
+            raise ConfigurationError(_no_credentials(part)) from None
+        except (aws.BotoCoreError, ValueError):
             raise ConfigurationError(_UNUSABLE) from None
+        raise ConfigurationError(f"The {part} bedrock needs a region: set AWS_DEFAULT_REGION in the environment.")
 
-    def invoke(self, client: Any, model: str, body: Mapping[str, Any]) -> Any:
+    def invoke(self, model: str, body: Mapping[str, Any]) -> Any:
         """Send `body` to a model once and return its reply, parsed.
 
         Raises:
             ProviderError: there are no credentials; Bedrock could not be reached, refused, or sent no JSON.
         """
-        self._wake(client)
+        self._wake()
         with self._translating_errors(_REASONS):
-            reply = client.invoke_model(
+            reply = self._client.invoke_model(
                 modelId=model, body=json.dumps(body), contentType="application/json", accept="application/json"
             )
             return parse_json(reply["body"].read())
 
-    def ask(self, client: Any, operation: str, request: Mapping[str, Any], seconds: float, closing: Closing) -> Any:
+    def ask(self, operation: str, request: Mapping[str, Any], seconds: float, closing: Closing) -> Any:
         """Return the reply to an operation, "converse" or "apply_guardrail". Otherwise as `events`.
 
         Args:
@@ -160,11 +146,11 @@ class Runtime:
         """
 
         def make(_: _Wait) -> Iterator[Any]:
-            yield QUESTION_RETRY.run(lambda: self._call(client, operation, request))
+            yield QUESTION_RETRY.run(lambda: self._call(operation, request))
 
         return next(_Wait(seconds).results(make, closing))
 
-    def events(self, client: Any, request: Mapping[str, Any], seconds: float, closing: Closing) -> Generator[Any]:
+    def events(self, request: Mapping[str, Any], seconds: float, closing: Closing) -> Generator[Any]:
         """Send a conversation and yield the events of its stream as they come.
 
         The last event of the answer is `messageStop`. The event `metadata` with the billed tokens follows it, and is
@@ -184,7 +170,7 @@ class Runtime:
         """
 
         def ask(wait: _Wait) -> Iterator[Any]:
-            stream = QUESTION_RETRY.run(lambda: self._call(client, "converse_stream", request))["stream"]
+            stream = QUESTION_RETRY.run(lambda: self._call("converse_stream", request))["stream"]
             # To close it from another thread would wait for the read that must be ended.
             wait.shut = getattr(getattr(stream, "_raw_stream", None), "shutdown", None)
             try:
@@ -209,17 +195,17 @@ class Runtime:
         if not wait.is_complete:
             raise _connection_error()
 
-    def _call(self, client: Any, operation: str, request: Mapping[str, Any]) -> Any:
-        self._wake(client)
+    def _call(self, operation: str, request: Mapping[str, Any]) -> Any:
+        self._wake()
         with self._translating_errors(_GUARDRAIL_REASONS if operation == "apply_guardrail" else _CONVERSE_REASONS):
-            return getattr(client, operation)(**request)
+            return getattr(self._client, operation)(**request)
 
-    def _wake(self, client: Any) -> None:
+    def _wake(self) -> None:
         """Close connections that were idle for long, as `net.connections` does. New ones are opened as needed."""
         now = time.time()
-        if not 0 <= now - self._last_use.get(id(client), now) < IDLE_SECONDS:
-            client.close()
-        self._last_use[id(client)] = now
+        if not 0 <= now - self._last_use < IDLE_SECONDS:
+            self._client.close()
+        self._last_use = now
 
     @contextmanager
     def _translating_errors(self, reasons: Mapping[str, str]) -> Iterator[None]:
@@ -243,19 +229,16 @@ class Runtime:
         except aws.ParamValidationError:
             raise TextRejected("Bedrock refused the request as malformed.") from None
         except aws.BotoCoreError:
-            raise ProviderError(self._no_credentials) from None
+            raise ProviderError(_no_credentials(self.part)) from None
         except (ResponseParserError, ParserError, ValueError, RecursionError):
             raise no_reply_error("Bedrock") from None
 
-    @property
-    def _no_credentials(self) -> str:
-        return (
-            f"The {self.part} bedrock finds no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and "
-            "AWS_SECRET_ACCESS_KEY, or give the machine a role."
-        )
 
-
-_ResultKind: TypeAlias = Literal["item", "end", "error", "abandoned"]
+def _no_credentials(part: str) -> str:
+    return (
+        f"The {part} bedrock finds no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and "
+        "AWS_SECRET_ACCESS_KEY, or give the machine a role."
+    )
 
 
 class _Wait:
@@ -271,7 +254,8 @@ class _Wait:
         self.is_complete = False
         self._end = time.monotonic() + seconds
         self._over = Event()
-        self._results: SimpleQueue[tuple[_ResultKind, Any]] = SimpleQueue()
+        # Items each in a tuple, then None or an error.
+        self._results: SimpleQueue[tuple[Any] | ProviderError | None] = SimpleQueue()
 
     @property
     def is_over(self) -> bool:
@@ -291,47 +275,38 @@ class _Wait:
         if self._end <= time.monotonic():
             raise _timeout_error()
         Thread(target=self._run, args=(make,), name="bedrock", daemon=True).start()
-        with closing(lambda: self._results.put(("abandoned", None))):
+        left = ProviderError("Nobody waits for Bedrock any more: ask again.", retryable=True)
+        with closing(lambda: self._results.put(left)):
             try:
-                while True:
-                    yield self._next()
-            except _StreamEnded:
-                return
+                while result := self._next():
+                    yield from result
             finally:
                 self._over.set()
                 if self.shut and not self.is_complete:
                     with suppress(Exception):
                         self.shut()
 
-    def _next(self) -> Any:
+    def _next(self) -> tuple[Any] | None:
         try:
-            kind, item = self._results.get(timeout=max(0.0, self._end - time.monotonic()))
+            result = self._results.get(timeout=max(0.0, self._end - time.monotonic()))
         except Empty:
             raise _timeout_error() from None
-        if kind == "abandoned":
-            raise ProviderError("Nobody waits for Bedrock any more: ask again.", retryable=True)
-        if kind == "error":
-            raise item
-        if kind == "end":
-            raise _StreamEnded
-        return item
+        if isinstance(result, ProviderError):
+            raise result
+        return result
 
     def _run(self, make: Callable[[_Wait], Iterator[Any]]) -> None:
         try:
             for item in make(self):
-                self._results.put(("item", item))
+                self._results.put((item,))
                 if self.is_over:
                     break
-            self._results.put(("end", None))
+            self._results.put(None)
         # The queue is the only way by which an error of this thread reaches the caller.
         except ProviderError as error:
-            self._results.put(("error", error))
+            self._results.put(error)
         except Exception:
-            self._results.put(("error", _connection_error()))
-
-
-class _StreamEnded(Exception):
-    """The other thread has no more results."""
+            self._results.put(_connection_error())
 
 
 def _timeout_error() -> ProviderError:

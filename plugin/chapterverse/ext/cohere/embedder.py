@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from chapterverse.embedding import Vector
 from chapterverse.errors import ConfigurationError, ProviderError
 from chapterverse.ext.cohere.service import CohereErrors, access
-from chapterverse.ext.embedders.batches import embed_in_batches
-from chapterverse.ext.embedders.models import EmbeddingModel, ModelChoice
+from chapterverse.ext.embedders.models import EmbeddingModel, ModelChoice, embed_in_batches
 from chapterverse.ext.net import JsonClient, bearer
 from chapterverse.ext.net.model_errors import no_reply_error
 from chapterverse.ext.net.retry import RateLimiter, RetryPolicy
@@ -69,11 +68,7 @@ class CohereEmbedder:
 
     @classmethod
     def from_settings(cls, settings: Settings, model: str = "") -> CohereEmbedder:
-        """Return the embedder for `model`, or for the default if that is empty; nothing is sent yet.
-
-        Raises:
-            ConfigurationError: the model is unknown, the key is missing or malformed, or the address is.
-        """
+        """Return the embedder for `model`, or for the default if that is empty; nothing is sent yet."""
         choice = ModelChoice.of(model or _DEFAULT_EMBEDDER, COHERE_EMBEDDERS, "Cohere")
         url, key = access(settings, "embedder")
         return cls(choice, key, url, JsonClient(url, bearer(key, "COHERE_API_KEY"), billed=True))
@@ -92,8 +87,6 @@ class CohereEmbedder:
 
         Raises:
             ConfigurationError: the package `cohere` is not installed.
-            TextTooLong: one text is over the model's limit.
-            ProviderError: Cohere could not be reached, refused, or answered with something that is no vector.
         """
         if not texts:
             return []
@@ -103,9 +96,7 @@ class CohereEmbedder:
     def embed_query(self, text: str) -> Vector:
         """Return a question's vector within ten seconds; see `Embedder`."""
         reply = self.rest.post("/v2/embed", self._body([text], "search_query"))
-        if reply.status != 200:
-            raise self.errors.error(reply.status, reply.body, reply.headers)
-        self.errors.save_limits(reply.headers)
+        self.errors.check(reply)
         return self.choice.vectors(reply.body, 1, "Cohere")[0]
 
     def _body(self, texts: Sequence[str], input_type: str, truncate: str = "NONE") -> dict[str, Any]:

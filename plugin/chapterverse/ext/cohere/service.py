@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chapterverse.errors import ConfigurationError, ProviderError
-from chapterverse.ext.net import asked_pause, is_unbilled
+from chapterverse.ext.net import JsonClient, Reply, Stream, asked_pause, bearer, is_unbilled
 from chapterverse.ext.net.address import strip_version
 from chapterverse.ext.net.model_errors import ServiceErrors
 from chapterverse.ext.net.retry import BusyError
@@ -36,6 +36,12 @@ def access(settings: Settings, part: str) -> tuple[str, str]:
     return strip_version(settings.cohere_url), key
 
 
+def connect(settings: Settings, part: str, **options: Any) -> JsonClient:
+    """Return a client for Cohere; arguments and errors as of `access`, and options of the client."""
+    url, key = access(settings, part)
+    return JsonClient(url, bearer(key, "COHERE_API_KEY"), billed=True, **options)
+
+
 @dataclass(frozen=True, slots=True)
 class CohereErrors:
     """The errors of one endpoint.
@@ -49,6 +55,12 @@ class CohereErrors:
     def save_limits(self, headers: Mapping[str, str]) -> None:
         """Save the limits that a good reply states. Header names are in lower case."""
         self.trial.update({name: headers[name] for name in _LIMIT_HEADERS if headers.get(name, "").isdigit()})
+
+    def check(self, reply: Reply | Stream) -> None:
+        """Raise the `ProviderError` of a reply with any status but 200."""
+        if reply.status != 200:
+            raise self.error(reply.status, reply.body, reply.headers)
+        self.save_limits(reply.headers)
 
     def error(self, status: int, body: Any, headers: Mapping[str, str]) -> ProviderError:
         """Return the error of a reply with any status but 200."""

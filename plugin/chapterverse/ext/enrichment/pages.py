@@ -40,9 +40,9 @@ _WRITTEN_SHARE = 0.5
 _MAX_NOTES = 5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Report:
-    """What enrichment did in one run.
+    """What enrichment did in one run, counted while it goes on.
 
     Attributes:
         enriched: pages with a valid reply, those from the cache included.
@@ -213,8 +213,7 @@ class _EnrichmentRun:
             text = texts[request.path]
             if text is not None and (sections := self._read(request, text)) is not None:
                 replies[request.path] = sections
-        failed = sum(map(len, self._reasons.values()))
-        self.report = replace(self.report, enriched=len(replies), failed=failed)
+        self.report.enriched, self.report.failed = len(replies), sum(map(len, self._reasons.values()))
         return replies
 
     def _paid_reply(self, request: PageRequest) -> str | None:
@@ -255,8 +254,8 @@ class _EnrichmentRun:
     def _count(self, requests: Sequence[PageRequest], reply_tokens: Sequence[int]) -> None:
         if requests:
             prompt_tokens = sum(tokens.count(request.text) + tokens.count(request.instructions) for request in requests)
-            cost = self._setting.model.cost(prompt_tokens, sum(reply_tokens))
-            self.report = replace(self.report, calls=len(requests), cost=cost)
+            self.report.calls = len(requests)
+            self.report.cost = self._setting.model.cost(prompt_tokens, sum(reply_tokens))
 
     def _read(self, request: PageRequest, text: str) -> list[SectionReply] | None:
         try:
@@ -279,26 +278,19 @@ class _EnrichmentRun:
     def useful_lines(self, sections: Sequence[SectionReply], trial: Trial) -> dict[str, list[str]]:
         """Return the lines by which a search finds their section, by the id of the chunk that they widen."""
         lines: defaultdict[str, list[str]] = defaultdict(list)
-        questions = keywords = 0
         for reply in sections:
+            self.report.questions += len(reply.questions)
+            self.report.keywords += len(reply.keywords)
             for question in reply.questions:
                 chunk_id = trial.chunk_of(question, reply.section)
                 if chunk_id and self._is_carried(question, reply.section, trial):
                     lines[chunk_id].append(question)
-                    questions += 1
+                    self.report.questions_kept += 1
             for keyword in reply.keywords:
                 chunk_id = trial.chunk_of(f"{reply.section.heading} {keyword}", reply.section)
                 if chunk_id:
                     lines[chunk_id].append(keyword)
-                    keywords += 1
-        counts = self.report
-        self.report = replace(
-            counts,
-            questions=counts.questions + sum(len(reply.questions) for reply in sections),
-            questions_kept=counts.questions_kept + questions,
-            keywords=counts.keywords + sum(len(reply.keywords) for reply in sections),
-            keywords_kept=counts.keywords_kept + keywords,
-        )
+                    self.report.keywords_kept += 1
         return lines
 
     def _is_carried(self, question: str, section: PageSection, trial: Trial) -> bool:

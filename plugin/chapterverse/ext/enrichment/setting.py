@@ -80,7 +80,7 @@ class EnricherSetting:
         other_parts = {"embedder": "none", "reranker": "none", "records": "", "prices": "", "limiter": "memory"}
         settings = self.settings.override(generator=self.name, economy_generator=self.name, **other_parts)
         try:
-            opened: Enricher = load("chapterverse_api.ext.enrichment.enricher:open_enricher")(settings)
+            opened: Enricher = load("chapterverse_api.ext.enrichment:open_enricher")(settings)
             return opened
         except ConfigurationError as error:
             raise ConfigurationError(f"CHAPTERVERSE_ENRICHER={self.name} can't be used: {error}") from None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from chapterverse.embedding import Vector
 from chapterverse.errors import ConfigurationError, ProviderError, TextTooLong
-from chapterverse.ext.embedders.batches import check_vectors
+from chapterverse.ext.embedders.models import check_vectors
 from chapterverse.model import EmbedderCard
 from chapterverse.settings import Settings
 

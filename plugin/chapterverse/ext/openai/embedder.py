@@ -18,8 +18,7 @@ from typing import Any
 
 from chapterverse.embedding import Vector
 from chapterverse.errors import ConfigurationError, TextRejected
-from chapterverse.ext.embedders.batches import check_vectors, embed_in_batches
-from chapterverse.ext.embedders.models import EmbeddingModel, Spelling
+from chapterverse.ext.embedders.models import EmbeddingModel, Spelling, check_vectors, embed_in_batches
 from chapterverse.ext.net import JsonClient, Reply
 from chapterverse.ext.net.model_errors import no_reply_error
 from chapterverse.ext.net.retry import RetryPolicy
@@ -60,21 +59,14 @@ _ERRORS = service_errors(_PROVIDER, "the embedder's name", rejected_statuses=fro
 class OpenAIEmbedder:
     """One model behind one address. Safe to share between threads."""
 
-    def __init__(
-        self,
-        spelling: Spelling,
-        path: str,
-        asking: JsonClient,
-        building: JsonClient,
-        retry: RetryPolicy,
-    ) -> None:
+    def __init__(self, spelling: Spelling, service: OpenAIService, retry: RetryPolicy) -> None:
         self._name = spelling.name
         self._asked_size = spelling.size
         self._entry = _OPENAI_EMBEDDERS.get(spelling.name)
         self._document, self._question = _markers(spelling.name)
-        self._path = path
-        self._asking = asking
-        self._building = building
+        self._path = service.path("/embeddings")
+        self._asking = JsonClient(service.url, service.headers, billed=True)
+        self._building = JsonClient(service.url, service.headers, total_seconds=_BUILD_SECONDS, tries=1)
         self._retry = retry
         self._size = spelling.size or (self._entry.size if self._entry else 0)
         # A model of the table rejects long texts.
@@ -88,9 +80,6 @@ class OpenAIEmbedder:
             settings: address and key.
             model: as in the module's docstring.
             retry: how a build waits.
-
-        Raises:
-            ConfigurationError: no model is named, it has no vectors of that size, or the key or the address is wrong.
         """
         spelling = Spelling.read(model)
         if not spelling.name or spelling.int8:
@@ -102,10 +91,9 @@ class OpenAIEmbedder:
         if entry and spelling.size > entry.size:
             raise ConfigurationError(f"{spelling.name} makes no vectors of over {entry.size} numbers.")
         service = OpenAIService.from_settings(settings)
-        asking = JsonClient(service.url, service.headers, billed=True)
-        building = JsonClient(service.url, service.headers, total_seconds=_BUILD_SECONDS, tries=1)
+        embedder = cls(spelling, service, retry or RetryPolicy())
         service.require_key("embedder")
-        return cls(spelling, service.path("/embeddings"), asking, building, retry or RetryPolicy())
+        return embedder
 
     @property
     def card(self) -> EmbedderCard:
@@ -140,8 +128,6 @@ class OpenAIEmbedder:
 
         Raises:
             ConfigurationError: the server drops the end of long texts in silence.
-            TextTooLong: one text is over the model's limit.
-            ProviderError: the service could not be reached, refused, or answered with something that is no vector.
         """
         if not texts:
             return []

@@ -7,7 +7,7 @@ from functools import partial
 
 from chapterverse.database import Faults
 from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexFault, IndexLocked
-from chapterverse.ext.postgres.database import PostgresDatabase, connection_faults
+from chapterverse.ext.postgres import PostgresDatabase, connection_faults
 from chapterverse.ledger import Ledger, prepare
 from chapterverse.settings import Settings
 

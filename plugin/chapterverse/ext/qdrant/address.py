@@ -89,8 +89,15 @@ class QdrantAddress:
 
     def base(self, site: str) -> str:
         """Return the name of a site's collection, before the embedder's."""
-        name = self.collection or slug(site)
-        return cut_to_bytes(name, _MAX_NAME_BYTES)
+        return cut_to_bytes(self.collection or slug(site), _MAX_NAME_BYTES)
+
+    def copies(self, shards: int) -> dict[str, int]:
+        """Return the options of a collection of so many parts. A write counts when most replicas have it."""
+        return {
+            "shard_number": shards,
+            "replication_factor": self.replicas,
+            "write_consistency_factor": self.replicas // 2 + 1,
+        }
 
 
 def _parse_options(query: str) -> dict[str, str]:

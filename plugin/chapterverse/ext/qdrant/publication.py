@@ -3,49 +3,66 @@
 The field `born` of a new point, and `died` of a removed one, hold the number of the next generation, so readers of the
 live one see no change. The commit is one conditional write to the scope's record. An index by another embedder, or a
 damaged one, is replaced as a whole, in a collection of its own if the vector spaces differ.
+
+The configuration of a collection that exists is never changed. To undo a publication, or to delete points that nobody
+can use, makes no difference for readers of a live or recently retired generation. So both may fail, and the next
+publication does it again.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from chapterverse.errors import ConfigurationError, IndexFault
-from chapterverse.ext.qdrant.collections import collect_garbage, collection_name, ensure_collection, undo
-from chapterverse.ext.qdrant.filters import any_of, visible_in, with_conditions
-from chapterverse.ext.qdrant.lease import LeaseTimes, QdrantLease
-from chapterverse.ext.qdrant.record import CollectionLayout, RetiredGeneration, ScopeRecord, scope_key
+from chapterverse.ext.qdrant.address import QdrantAddress
+from chapterverse.ext.qdrant.lease import QdrantLease
+from chapterverse.ext.qdrant.record import (
+    CollectionLayout,
+    RetiredGeneration,
+    ScopeRecord,
+    after,
+    any_of,
+    of_scope,
+    scope_key,
+    until,
+    visible_in,
+    with_conditions,
+)
+from chapterverse.ext.qdrant.server import NoCollection, QdrantWriter
 from chapterverse.ext.qdrant.snapshot import QdrantSnapshot
-from chapterverse.ext.qdrant.writer import QdrantWriter
+from chapterverse.filters import FIELDS, NUMBERS
 from chapterverse.model import EmbedderCard, Head, Point
-from chapterverse.store import batches, check_next, check_point
+from chapterverse.store import batches, check_next, check_point, translating_errors
 
 #: Points of one request: about 2 MB with vectors of so many dimensions, which arrive in time at 2 Mbit/s. Fewer if
 #: vectors are larger.
 _BATCH_POINTS, _BATCH_DIMENSIONS = 100, 1024
 #: Ids of one request.
 _BATCH_IDS = 500
+_KEYWORD, _INTEGER = {"type": "keyword"}, {"type": "integer"}
+#: Every field that we filter by has an index, so that servers in strict mode take our requests.
+_POINT_INDEXES: Mapping[str, Mapping[str, Any]] = {
+    # Points of one scope are stored together, because every query is within one scope.
+    "head": {"type": "keyword", "is_tenant": True},
+    **dict.fromkeys(FIELDS, _KEYWORD),
+    **dict.fromkeys(("chunk_id", "embed_hash"), _KEYWORD),
+    **dict.fromkeys((*NUMBERS, "born", "died"), _INTEGER),
+}
 
 
 class QdrantPublication:
     """The next generation of one scope, under a lease."""
 
-    def __init__(
-        self,
-        lease: QdrantLease,
-        writer: QdrantWriter,
-        previous: QdrantSnapshot | None,
-        embedder: EmbedderCard,
-        times: LeaseTimes,
-    ) -> None:
+    def __init__(self, lease: QdrantLease, previous: QdrantSnapshot | None, embedder: EmbedderCard) -> None:
         self.previous = previous
         self._lease = lease
-        self._writer = writer
+        self._writer = lease.writer
         self._embedder = embedder
-        self._times = times
         self._key = scope_key(lease.record.scope)
         self._epoch = lease.record.epoch + 1
         self._layout: CollectionLayout | None = None
@@ -101,7 +118,8 @@ class QdrantPublication:
             return
         with contextlib.suppress(IndexFault, ConfigurationError):
             # The record is read again, because a commit whose reply was lost must not be undone.
-            undo(self._writer, self._lease.renew())
+            self._lease.renew()
+            undo(self._lease)
 
     def _layout_once(self) -> CollectionLayout:
         """Return the layout, which is created at the first write: a publication that writes nothing needs none."""
@@ -117,7 +135,7 @@ class QdrantPublication:
             name = record.layout.collection
         elif name != record.draft:
             self._lease.update_record(record.epoch, draft=name)
-        layout = ensure_collection(self._writer, name, self._embedder)
+        layout = _ensure_collection(self._writer, name, self._embedder)
         if not self._reuses_points():
             self._writer.set_payload(name, {"died": self._epoch}, visible_in(self._key, record.epoch))
         return layout
@@ -140,13 +158,13 @@ class QdrantPublication:
         """Return the generations that are retired when the next one is live."""
         if record.head is None:
             return []
-        until = int(self._times.clock()) + self._times.grace
+        until = int(self._lease.times.clock()) + self._lease.times.grace
         return [*record.retired, RetiredGeneration(record.epoch, record.layout.collection, until)]
 
     def _clean_up(self) -> None:
-        record, now = self._lease.record, self._times.clock()
+        record, now = self._lease.record, self._lease.times.clock()
         readable = [r for r in record.retired if r.until > now]
-        collect_garbage(self._writer, record, readable)
+        collect_garbage(self._lease, readable)
         if record.draft or len(readable) < len(record.retired):
             self._lease.update_record(record.epoch, retired=[asdict(r) for r in readable], draft="")
 
@@ -164,3 +182,71 @@ def _to_stored(point: Point, key: str, born: int) -> dict[str, Any]:
         vectors["dense"] = list(point.dense)
     payload = {**point.chunk.payload(), "head": key, "born": born}
     return {"id": _point_id(point.chunk.chunk_id, key, born), "vector": vectors, "payload": payload}
+
+
+def collection_name(place: QdrantAddress, site: str, embedder: EmbedderCard) -> str:
+    """Return the name of a site's collection for one embedder. Points of two vector spaces never share a collection."""
+    base = place.base(site)
+    return base if not embedder.size else f"{base}-{hashlib.sha256(embedder.fingerprint.encode()).hexdigest()[:8]}"
+
+
+def _ensure_collection(writer: QdrantWriter, name: str, embedder: EmbedderCard) -> CollectionLayout:
+    """Create a collection of points and its indexes, as far as they are missing; return its layout."""
+    info = writer.ensure(name, _points_config(writer.place, embedder), _POINT_INDEXES)
+    with translating_errors(f"The collection {name} is no index: give the index one of its own, by ?collection=NAME."):
+        config = info["config"]
+        quantization = "scalar" if config.get("quantization_config") else ""
+        return CollectionLayout(name, config["params"].get("shard_number") or 1, quantization)
+
+
+def _points_config(place: QdrantAddress, embedder: EmbedderCard) -> dict[str, Any]:
+    config: dict[str, Any] = {
+        "vectors": {"dense": {"size": embedder.size, "distance": "Cosine"}} if embedder.size else {},
+        "sparse_vectors": {"lexical": {"modifier": "idf"}},
+        **place.copies(place.shards),
+    }
+    if place.quantization:
+        return {**config, "quantization_config": {"scalar": {"type": "int8", "always_ram": True}}}
+    # Every search is exact, so no graph is built.
+    return {**config, "hnsw_config": {"m": 0}}
+
+
+def undo(lease: QdrantLease) -> None:
+    """Undo the additions and removals since the live generation."""
+    writer, record, key = lease.writer, lease.record, scope_key(lease.record.scope)
+    for collection in record.collections:
+        with contextlib.suppress(NoCollection):
+            writer.delete(collection, of_scope(key, after("born", record.epoch)))
+            writer.delete_payload(collection, "died", of_scope(key, after("died", record.epoch)))
+
+
+def collect_garbage(lease: QdrantLease, readable: Iterable[RetiredGeneration]) -> None:
+    """Delete the points that are neither in the live generation nor in one of the `readable` retired ones."""
+    writer, record, generations = lease.writer, lease.record, [*readable]
+    if record.head is not None:
+        generations.append(RetiredGeneration(record.epoch, record.layout.collection, 0))
+    for collection in record.collections:
+        epochs = [r.epoch for r in generations if r.collection == collection]
+        with contextlib.suppress(NoCollection):
+            if epochs:
+                writer.delete(collection, of_scope(scope_key(record.scope), until("died", min(epochs))))
+            else:
+                _delete_scope(writer, record, collection)
+
+
+def count_points(lease: QdrantLease) -> int:
+    """Return the number of a scope's points, in all generations."""
+    count = 0
+    for collection in lease.record.collections:
+        with contextlib.suppress(NoCollection):
+            count += lease.writer.count(collection, of_scope(scope_key(lease.record.scope)))
+    return count
+
+
+def _delete_scope(writer: QdrantWriter, record: ScopeRecord, collection: str) -> None:
+    """Delete all points of a scope from a collection, and the collection if no other scope uses it."""
+    writer.delete(collection, of_scope(scope_key(record.scope)))
+    if writer.count(collection, {}) == 0:
+        records = (ScopeRecord.parse(p["payload"]) for p in writer.scroll(writer.place.heads, None, True, False))
+        if not any(collection in other.collections for other in records if other.scope != record.scope):
+            writer.drop(collection)

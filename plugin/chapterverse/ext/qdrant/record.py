@@ -2,17 +2,24 @@
 
 It is one point in the collection of heads, and only conditional writes change it. So it is at every moment as one
 publisher wrote it. The payload of the scope's points names it in the field `head`, by its key.
+
+A point is in every generation from its field `born` on, and before that of its field `died`. The filters here choose
+points by these fields. An absent field matches no range, so "not died yet" is a condition of `must_not`.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
+from chapterverse.filters import NOTHING, And, Filter, In
 from chapterverse.model import NAMESPACE, Head, Scope
-from chapterverse.store import parse_head, translating_errors
+from chapterverse.store import is_storable, parse_head, translating_errors
+
+#: A filter in the form that the server takes in every request.
+Where: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +77,8 @@ class ScopeRecord:
 
     def payload(self) -> dict[str, Any]:
         """Return the payload that `parse` reads."""
-        return {
-            "site": self.scope.site,
-            "version": self.scope.version,
-            "epoch": self.epoch,
-            "head": None if self.head is None else asdict(self.head),
-            "layout": asdict(self.layout),
-            "lease": self.lease,
-            "lease_until": self.lease_until,
-            "draft": self.draft,
-            "retired": [asdict(r) for r in self.retired],
-        }
+        fields = asdict(self)
+        return {**fields.pop("scope"), **fields}
 
     @classmethod
     def parse(cls, payload: Mapping[str, Any]) -> ScopeRecord:
@@ -114,3 +112,58 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
+
+
+def equals(key: str, value: str | int) -> dict[str, Any]:
+    return {"key": key, "match": {"value": value}}
+
+
+def any_of(key: str, values: Sequence[str | int]) -> dict[str, Any]:
+    return {"key": key, "match": {"any": list(values)}}
+
+
+def of_scope(key: str, *conditions: Mapping[str, Any]) -> Where:
+    """Return the filter of the points of a scope, in all generations, for which these conditions hold."""
+    return {"must": [equals("head", key), *conditions]}
+
+
+def visible_in(key: str, epoch: int) -> Where:
+    """Return the filter of the points in this generation."""
+    return {**of_scope(key, until("born", epoch)), "must_not": [until("died", epoch)]}
+
+
+def with_conditions(where: Where, *conditions: Mapping[str, Any]) -> Where:
+    """Return a filter with further conditions, all of which must hold."""
+    return {**where, "must": [*where["must"], *conditions]}
+
+
+def with_reader_filter(where: Where, filters: Filter | None) -> Where:
+    """Return a filter with the conditions of a reader's filter."""
+    return where if filters is None else with_conditions(where, _condition(filters))
+
+
+def until(key: str, epoch: int) -> dict[str, Any]:
+    """Return the condition that a point was born, or has died, in this generation or before."""
+    return {"key": key, "range": {"lte": epoch}}
+
+
+def after(key: str, epoch: int) -> dict[str, Any]:
+    return {"key": key, "range": {"gt": epoch}}
+
+
+def _condition(filters: Filter) -> dict[str, Any]:
+    if isinstance(filters, In):
+        return _storable_values(filters.field, filters.values)
+    if isinstance(filters, And):
+        return {"must": [_condition(part) for part in filters.parts]}
+    # The server takes an empty list for no condition.
+    return {"should": [_condition(part) for part in filters.parts or (NOTHING,)]}
+
+
+def _storable_values(name: str, values: Sequence[str | int]) -> dict[str, Any]:
+    # A value that can't be stored can't be found either. The server rejects lists of two types.
+    texts = [v for v in values if isinstance(v, str) and is_storable(v)]
+    numbers = [v for v in values if isinstance(v, int) and is_storable(v)]
+    if texts and numbers:
+        return {"should": [any_of(name, texts), any_of(name, numbers)]}
+    return any_of(name, texts or numbers)

@@ -1,23 +1,26 @@
-"""Requests to the server over REST by the standard library, for the command line and for Lambda.
+"""Requests to the server over REST: those of readers, and those of publishers.
 
-Every body equals the one that `qdrant-client` sends for the same, as tests with that client check.
+Every body equals the one that `qdrant-client` sends for the same, as tests with that client check. A write may be sent
+twice, and counts only when a majority has it.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any
 from urllib.parse import quote
 
 from chapterverse.errors import ConfigurationError, IndexFault, IndexMissing, IndexUnavailable, ProviderError
 from chapterverse.ext.net import JsonClient
+from chapterverse.ext.net.client import CONNECT_SECONDS
 from chapterverse.ext.net.retry import RetryPolicy
 from chapterverse.ext.qdrant.address import QdrantAddress
-from chapterverse.ext.qdrant.filters import Where
+from chapterverse.ext.qdrant.record import Where
 from chapterverse.store import RequestGuard
 
 #: Points of one request without payloads and vectors. No reply may exceed the size that `net` accepts.
@@ -27,6 +30,10 @@ MAX_POINTS = 128
 
 #: Statuses after which the server may answer later.
 _RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
+#: The first server that weighs words by the points of a filter (`params.idf.corpus`, qdrant/qdrant#9661).
+_MIN_VERSION = (1, 19)
+#: A write is answered when it is done, and all writes have one order.
+_ORDERED = "wait=true&ordering=strong"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,27 +81,27 @@ class QdrantServer:
         self._client = JsonClient(place.url, headers, total_seconds=retry.try_seconds, tries=1)
 
     def count(self, collection: str, where: Where) -> int:
-        result = self._post(collection, "points/count", {"filter": where, "exact": True})
+        result = self._post(collection, "/points/count", {"filter": where, "exact": True})
         return int(self._of_kind(self._field(result, "count"), int))
 
     def query(self, collection: str, body: Mapping[str, Any]) -> list[dict[str, Any]]:
-        return self._with_scores(self._post(collection, "points/query", body))
+        return self._with_scores(self._post(collection, "/points/query", body))
 
     def query_batch(self, collection: str, bodies: Sequence[Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
-        result = self._of_kind(self._post(collection, "points/query/batch", {"searches": list(bodies)}), list)
+        result = self._of_kind(self._post(collection, "/points/query/batch", {"searches": list(bodies)}), list)
         if len(result) != len(bodies):
-            raise qdrant_error(self.place, 200)
+            raise _qdrant_error(self.place, 200)
         return [self._with_scores(one) for one in result]
 
     def retrieve(self, collection: str, ids: Sequence[str], vectors: bool | list[str]) -> list[dict[str, Any]]:
         """Return those of these points that exist, with their payloads."""
         body = {"ids": list(ids), "with_payload": True, "with_vector": vectors}
-        return self._points(self._post(collection, "points", body))
+        return self._points(self._post(collection, "/points", body))
 
     def facet(self, collection: str, where: Where, field: str, limit: int) -> list[str | int]:
         """Return at most `limit` distinct values of an indexed field."""
         body = {"key": field, "limit": limit, "filter": where, "exact": True}
-        hits = self._of_kind(self._field(self._post(collection, "facet", body), "hits"), list)
+        hits = self._of_kind(self._field(self._post(collection, "/facet", body), "hits"), list)
         return [self._of_kind(self._field(hit, "value"), str | int) for hit in hits]
 
     def scroll(
@@ -106,7 +113,7 @@ class QdrantServer:
         if where is not None:
             body["filter"] = where
         while True:
-            result = self._post(collection, "points/scroll", body)
+            result = self._post(collection, "/points/scroll", body)
             yield from self._points(self._field(result, "points"))
             if result.get("next_page_offset") is None:
                 return
@@ -124,11 +131,11 @@ class QdrantServer:
 
     def _of_kind(self, result: Any, kind: Any) -> Any:
         if not isinstance(result, kind):
-            raise qdrant_error(self.place, 200)
+            raise _qdrant_error(self.place, 200)
         return result
 
     def _post(self, collection: str, path: str, body: Mapping[str, Any]) -> Any:
-        return self._ask("POST", f"/{path}", body, collection)
+        return self._ask("POST", path, body, collection)
 
     def _ask(
         self,
@@ -181,10 +188,10 @@ class QdrantServer:
         return IndexUnavailable(f"The index can't be read: {error}")
 
     def _failure(self, status: int, collection: str, _: float | None) -> Exception:
-        return qdrant_error(self.place, status, collection)
+        return _qdrant_error(self.place, status, collection)
 
 
-def qdrant_error(place: QdrantAddress, status: int, collection: str = "") -> Exception:
+def _qdrant_error(place: QdrantAddress, status: int, collection: str = "") -> Exception:
     """Return the error for a reply that doesn't fit its request. It never quotes the server's words."""
     if status in {401, 403}:
         return ConfigurationError(f"{place.host} refused the key: set QDRANT_API_KEY to one that it accepts.")
@@ -198,3 +205,107 @@ def qdrant_error(place: QdrantAddress, status: int, collection: str = "") -> Exc
             " by ?collection=NAME."
         )
     return IndexUnavailable(f"{place.host} failed with status {status}: the index is not harmed, try again later.")
+
+
+class QdrantWriter(QdrantServer):
+    """The requests of a publisher. They raise as those of `QdrantServer` do.
+
+    Attributes:
+        fence: returns the context manager around each try of a write without conditions. It raises if the lease may
+            expire before the write arrives.
+    """
+
+    def __init__(self, place: QdrantAddress, retry: QdrantRetry) -> None:
+        super().__init__(place, retry)
+        self.fence: RequestGuard = nullcontext
+
+    @property
+    def max_try_seconds(self) -> float:
+        """The most seconds that one try may take."""
+        return self._retry.try_seconds + CONNECT_SECONDS
+
+    def stop_retrying(self) -> None:
+        """Try each request only once from now on. The next publication does what fails."""
+        self._retry = replace(self._retry, tries=1)
+
+    def check_version(self) -> None:
+        """Raise `IndexFault` if the server is too old to weigh words by the points of a filter."""
+        number = re.match(r"(\d+)\.(\d+)", self._of_kind(self._field(self._ask("GET", "/"), "version"), str))
+        if number and (int(number[1]), int(number[2])) < _MIN_VERSION:
+            minimum = ".".join(map(str, _MIN_VERSION))
+            raise IndexFault(
+                f"{self.place.host} runs Qdrant {number[0]}, which is too old: upgrade it to {minimum} or later."
+            )
+
+    def ensure(
+        self, collection: str, config: Mapping[str, Any], indexes: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """Create a collection and indexes of its fields, as far as they are missing; return its description."""
+        try:
+            found = self.describe(collection)
+        except NoCollection:
+            self.create(collection, config)
+            found = self.describe(collection)
+        for field, schema in indexes.items():
+            if field not in found["payload_schema"]:
+                self.index(collection, field, schema)
+        return found
+
+    def create(self, collection: str, config: Mapping[str, Any]) -> None:
+        """Create a collection, unless another publisher has created it meanwhile."""
+        try:
+            self._ask("PUT", "", config, collection)
+        except IndexFault:
+            if not self._field(self._ask("GET", "/exists", collection=collection), "exists"):
+                raise
+
+    def drop(self, collection: str) -> None:
+        self._ask("DELETE", "", collection=collection, guard=self.fence)
+
+    def describe(self, collection: str) -> dict[str, Any]:
+        """Return the server's description of a collection."""
+        found: dict[str, Any] = self._of_kind(self._ask("GET", "", collection=collection), dict)
+        self._of_kind(found.get("payload_schema"), dict)
+        return found
+
+    def index(self, collection: str, field: str, schema: Mapping[str, Any]) -> None:
+        self._ask("PUT", "/index?wait=true", {"field_name": field, "field_schema": schema}, collection)
+
+    def upsert(self, collection: str, points: Sequence[Mapping[str, Any]], *, only_new: bool = False) -> None:
+        mode = {"update_mode": "insert_only"} if only_new else {}
+        self._write(collection, "", {"points": list(points), **mode}, method="PUT")
+
+    def set_payload(self, collection: str, payload: Mapping[str, Any], where: Where) -> None:
+        self._write(collection, "/payload", {"payload": payload, "filter": where})
+
+    def delete_payload(self, collection: str, key: str, where: Where) -> None:
+        self._write(collection, "/payload/delete", {"keys": [key], "filter": where})
+
+    def delete(self, collection: str, where: Where) -> None:
+        self._write(collection, "/delete", {"filter": where})
+
+    def delete_points(self, collection: str, ids: Sequence[str]) -> None:
+        self._write(collection, "/delete", {"points": list(ids)})
+
+    def payload(self, collection: str, point: str) -> Mapping[str, Any] | None:
+        """Return a point as a majority of replicas holds it; None if it is missing."""
+        body = {"ids": [point], "with_payload": True, "with_vector": False}
+        points = self._points(self._ask("POST", "/points?consistency=majority", body, collection))
+        return (points[0].get("payload") or {}) if points else None
+
+    def _write(self, collection: str, path: str, body: Mapping[str, Any], method: str = "POST") -> None:
+        # Writes to the collection of heads need no fence, because each has its conditions.
+        guard = nullcontext if collection == self.place.heads else self.fence
+        self._ask(method, f"/points{path}?{_ORDERED}", body, collection, guard)
+
+    def _unreachable(self, _: ProviderError) -> IndexUnavailable:
+        return IndexUnavailable(
+            f"{self.place.host} could not be reached or broke off: readers see no change, or all of it; run it again."
+        )
+
+    def _failure(self, status: int, collection: str, pause: float | None) -> Exception:
+        if status == 429 and pause is not None:
+            return IndexUnavailable(f"{self.place.host} allows no more requests for now: try again later.")
+        error = _qdrant_error(self.place, status, collection)
+        # What answered in the server's place, such as a gateway, may be gone at the next try.
+        return IndexUnavailable(str(error)) if status == 200 else error

@@ -7,8 +7,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from chapterverse.errors import IndexFault, IndexMismatch
-from chapterverse.ext.qdrant.filters import Where, any_of, visible_in, with_conditions, with_reader_filter
-from chapterverse.ext.qdrant.record import CollectionLayout, scope_key
+from chapterverse.ext.qdrant.record import (
+    CollectionLayout,
+    Where,
+    any_of,
+    scope_key,
+    visible_in,
+    with_conditions,
+    with_reader_filter,
+)
 from chapterverse.ext.qdrant.server import MAX_POINTS, NoCollection, QdrantServer
 from chapterverse.filters import Filter
 from chapterverse.model import Chunk, Head, Point, SparseVector
@@ -165,24 +172,22 @@ class QdrantSnapshot:
 
 def lexical(where: Where, vector: SparseVector, filters: Filter | None) -> dict[str, Any]:
     """Return the body of a lexical query. A reader's filter chooses points, but never changes the weight of words."""
-    return {
-        "query": {"nearest": {"indices": list(vector.indices), "values": list(vector.values)}},
-        "using": "lexical",
-        "filter": with_reader_filter(where, filters),
-        "params": {"idf": {"corpus": where}},
-        "with_payload": ["chunk_id"],
-        "with_vector": False,
-    }
+    nearest = {"indices": list(vector.indices), "values": list(vector.values)}
+    return _query(nearest, "lexical", where, filters, {"idf": {"corpus": where}})
 
 
 def dense(where: Where, vector: Sequence[float], filters: Filter | None, layout: CollectionLayout) -> dict[str, Any]:
     """Return the body of a dense query, exact unless the vectors are quantized."""
     approximate = {"quantization": {"rescore": True, "oversampling": 2.0}}
+    return _query(list(vector), "dense", where, filters, approximate if layout.quantization else {"exact": True})
+
+
+def _query(nearest: object, vector: str, where: Where, filters: Filter | None, params: object) -> dict[str, Any]:
     return {
-        "query": {"nearest": list(vector)},
-        "using": "dense",
+        "query": {"nearest": nearest},
+        "using": vector,
         "filter": with_reader_filter(where, filters),
-        "params": approximate if layout.quantization else {"exact": True},
+        "params": params,
         "with_payload": ["chunk_id"],
         "with_vector": False,
     }

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from chapterverse.errors import IndexCorrupt, IndexMissing
-from chapterverse.ext.leases.presence import seconds_until_gone
+from chapterverse.ext.leases import seconds_until_gone
 from chapterverse.ext.qdrant.address import QdrantAddress
-from chapterverse.ext.qdrant.collections import collect_garbage, count_points, undo
 from chapterverse.ext.qdrant.lease import LeaseTimes, QdrantLease
-from chapterverse.ext.qdrant.publication import QdrantPublication
+from chapterverse.ext.qdrant.publication import QdrantPublication, collect_garbage, count_points, undo
 from chapterverse.ext.qdrant.record import ScopeRecord, scope_key
-from chapterverse.ext.qdrant.server import ONCE, NoCollection, QdrantRetry, QdrantServer
+from chapterverse.ext.qdrant.server import ONCE, NoCollection, QdrantRetry, QdrantServer, QdrantWriter
 from chapterverse.ext.qdrant.snapshot import QdrantSnapshot
-from chapterverse.ext.qdrant.writer import QdrantWriter
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import RequestGuard
@@ -34,11 +32,7 @@ class QdrantStore:
 
     @classmethod
     def from_settings(cls, settings: Settings, place: str) -> QdrantStore:
-        """Return the store at `URL?option=value&…` (see `QdrantAddress`). Nothing is sent yet.
-
-        Raises:
-            ConfigurationError: the address or an option is wrong, or the key would travel in the clear.
-        """
+        """Return the store at `URL?option=value&…`. Nothing is sent yet. Raises as `QdrantAddress.parse` does."""
         return cls(QdrantAddress.parse(place, settings))
 
     @property
@@ -89,14 +83,13 @@ class QdrantStore:
 
     @contextlib.contextmanager
     def publish(self, scope: Scope, embedder: EmbedderCard) -> Iterator[QdrantPublication]:
-        writer = self._writer()
-        with QdrantLease.hold(writer, scope, self._times) as lease:
-            undo(writer, lease.record)
-            publication = QdrantPublication(lease, writer, _previous(writer, lease.record), embedder, self._times)
+        with self._lease(scope) as lease:
+            undo(lease)
+            publication = QdrantPublication(lease, _previous(lease), embedder)
             try:
                 yield publication
             except BaseException:
-                writer.stop_retrying()
+                lease.writer.stop_retrying()
                 raise
             finally:
                 publication.discard()
@@ -104,29 +97,26 @@ class QdrantStore:
     def unpublish(self, scope: Scope) -> None:
         if self.head(scope) is None:
             return
-        writer = self._writer()
-        with QdrantLease.hold(writer, scope, self._times) as lease:
-            undo(writer, lease.record)
+        with self._lease(scope) as lease:
+            undo(lease)
             lease.update_record(lease.record.epoch, head=None)
         self.sweep(scope)
 
     def sweep(self, scope: Scope) -> int:
         if self._record(scope) is None:
             return 0
-        writer = self._writer()
-        with QdrantLease.hold(writer, scope, self._times) as lease:
-            record = lease.record
-            before = count_points(writer, record)
-            undo(writer, record)
-            collect_garbage(writer, record, ())
-            count = before - count_points(writer, record)
-            lease.update_record(record.epoch, retired=[], draft="")
+        with self._lease(scope) as lease:
+            before = count_points(lease)
+            undo(lease)
+            collect_garbage(lease, ())
+            count = before - count_points(lease)
+            lease.update_record(lease.record.epoch, retired=[], draft="")
             return count
 
-    def _writer(self) -> QdrantWriter:
+    def _lease(self, scope: Scope) -> contextlib.AbstractContextManager[QdrantLease]:
         writer = QdrantWriter(self.place, self._retry)
         writer.check_version()
-        return writer
+        return QdrantLease.hold(writer, scope, self._times)
 
     def _record(self, scope: Scope) -> ScopeRecord | None:
         try:
@@ -136,9 +126,10 @@ class QdrantStore:
         return ScopeRecord.parse(points[0]["payload"]) if points else None
 
 
-def _previous(server: QdrantServer, record: ScopeRecord) -> QdrantSnapshot | None:
+def _previous(lease: QdrantLease) -> QdrantSnapshot | None:
+    record = lease.record
     if record.head is None:
         return None
-    live = QdrantSnapshot.live(server, record.head, record.epoch, record.layout)
+    live = QdrantSnapshot.live(lease.writer, record.head, record.epoch, record.layout)
     # A damaged generation can only be replaced as a whole.
     return live if live.is_complete() else None

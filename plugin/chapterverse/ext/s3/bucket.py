@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from chapterverse.errors import ConfigurationError, IndexCorrupt, IndexFault, IndexUnavailable, ProviderError
-from chapterverse.ext.aws.client import Client
+from chapterverse.ext.aws import Client
 from chapterverse.ext.aws.environment import custom_endpoint, region_for, suffix
 from chapterverse.ext.aws.signing import ApiCall, percent_encode
 from chapterverse.ext.net.address import Address
@@ -56,23 +56,18 @@ _PERMISSIONS = {"GET": _READ, "HEAD": _READ, "PUT": "s3:PutObject", "DELETE": "s
 
 @dataclass(frozen=True, slots=True)
 class S3Object:
-    """A small object.
+    """An object.
 
     Attributes:
         etag: identifies this content, so that a write can replace it and no other.
         age: seconds since it was written.
+        body: its content; empty in a listing.
     """
 
-    body: bytes
-    etag: str
-    age: float
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectInfo:
     key: str
     etag: str
     age: float
+    body: bytes = b""
 
 
 class Bucket:
@@ -117,7 +112,7 @@ class Bucket:
         with contextlib.suppress(Missing):
             answer = self._send("GET", key, headers={"If-None-Match": etag} if etag else {})
             with self._translating_errors():
-                return S3Object(answer.raw, answer.headers["etag"], _age(answer.headers))
+                return S3Object(key, answer.headers["etag"], _age(answer.headers), answer.raw)
         return None
 
     def write(self, key: str, body: bytes, old_etag: str | None) -> str:
@@ -189,7 +184,7 @@ class Bucket:
                 if resumed > _MAX_RESUMES:
                     raise unreachable_error(self.name) from None
 
-    def list(self, below: str = "") -> Iterator[ObjectInfo]:
+    def list(self, below: str = "") -> Iterator[S3Object]:
         """Yield every object whose key begins with `below`."""
         query = {"list-type": "2", "encoding-type": "url", "prefix": self.prefix + below}
         more = ""
@@ -250,9 +245,9 @@ class Bucket:
     def _path(self, key: str | None) -> str:
         return "/" if key is None else f"/{percent_encode(self.prefix + key, safe='/')}"
 
-    def _entry(self, entry: Mapping[str, str], headers: Mapping[str, str]) -> ObjectInfo:
+    def _entry(self, entry: Mapping[str, str], headers: Mapping[str, str]) -> S3Object:
         modified_at = datetime.fromisoformat(entry["LastModified"])
-        return ObjectInfo(entry["Key"].removeprefix(self.prefix), entry["ETag"], _seconds(modified_at, _date(headers)))
+        return S3Object(entry["Key"].removeprefix(self.prefix), entry["ETag"], _seconds(modified_at, _date(headers)))
 
     @cached_property
     def _client(self) -> Client:

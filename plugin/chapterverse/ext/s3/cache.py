@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from chapterverse.ext.leases.presence import make_private_folder, shared_folder
+from chapterverse.ext.leases import make_private_folder, shared_folder
 
 #: Seconds after which a scratch folder without a lock is removed. A younger one may not be locked yet.
 _UNLOCKED_SECONDS = 60

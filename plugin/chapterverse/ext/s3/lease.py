@@ -2,21 +2,21 @@
 
 The lease only tells the loser of a race early, before it pays for embedding. The conditional write of the head is what
 protects the index. Another publisher may take a lease over when it has expired, or as soon as its holder, if it ran on
-this machine, has ended (see `presence`).
+this machine, has ended (see `leases`).
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import math
 import secrets
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from chapterverse.errors import ChapterVerseError, IndexLocked
-from chapterverse.ext.leases.presence import Presence, seconds_until_gone
+from chapterverse.ext.leases import Presence, locked_error, seconds_until_gone
 from chapterverse.ext.s3.bucket import Bucket, S3Object
 from chapterverse.ext.s3.responses import S3Rejection
 from chapterverse.model import Scope
@@ -26,15 +26,17 @@ from chapterverse.text.json_text import parse_json
 LEASE_SECONDS = 20
 
 
+@dataclass
 class S3Lease:
     """One publisher's lease of a scope. It may be renewed by another thread than the one that publishes."""
 
-    def __init__(self, bucket: Bucket, key: str, scope: Scope, seconds: int, holder: str) -> None:
-        self._bucket = bucket
-        self._key = key
-        self._scope = scope
-        self._seconds = seconds
-        self._holder = holder
+    bucket: Bucket
+    key: str
+    scope: Scope
+    seconds: int
+    holder: str
+
+    def __post_init__(self) -> None:
         self._etag: str | None = None
         self._renewed_at = 0.0
         self._is_overtaken = False
@@ -42,14 +44,14 @@ class S3Lease:
 
     def acquire(self) -> None:
         """Take the lease. Raise `IndexLocked` if another publisher holds it."""
-        current = self._bucket.read(self._key)
+        current = self.bucket.read(self.key)
         if current and (remaining := _seconds_left(current)):
-            raise self._locked_error(remaining)
+            raise locked_error(self.scope, self.bucket, remaining)
         self._etag = current.etag if current else None
         try:
-            self._write(self._body(self._seconds))
+            self._write(self.seconds)
         except IndexLocked:
-            raise self._locked_error(self._seconds) from None
+            raise locked_error(self.scope, self.bucket, self.seconds) from None
 
     def renew(self) -> None:
         """Renew the lease, unless less than a quarter of it has passed.
@@ -60,10 +62,10 @@ class S3Lease:
         with self._lock:
             if self._is_overtaken:
                 raise self._lost_error()
-            if time.monotonic() - self._renewed_at < self._seconds / 4:
+            if time.monotonic() - self._renewed_at < self.seconds / 4:
                 return
             try:
-                self._write(self._body(self._seconds))
+                self._write(self.seconds)
             except IndexLocked:
                 self._is_overtaken = True
                 raise
@@ -75,34 +77,25 @@ class S3Lease:
         """Let the lease expire now. Deleting the object could delete the lease of a successor."""
         with self._lock, contextlib.suppress(ChapterVerseError):
             if not self._is_overtaken:
-                self._write(self._body(0))
+                self._write(0)
 
-    def _write(self, body: bytes) -> None:
+    def _write(self, seconds: int) -> None:
+        # No two bodies are equal, or their etags would be.
+        claim = {"holder": self.holder, "seconds": seconds, "nonce": secrets.token_hex(8)}
+        body = json.dumps(claim).encode()
         try:
-            self._etag = self._bucket.write(self._key, body, self._etag)
+            self._etag = self.bucket.write(self.key, body, self._etag)
         except S3Rejection:
-            current = self._bucket.read(self._key)
+            current = self.bucket.read(self.key)
             # A request whose answer was lost is repeated, and then rejected because of itself.
             if current is None or current.body != body:
                 raise self._lost_error() from None
             self._etag = current.etag
         self._renewed_at = time.monotonic()
 
-    def _body(self, seconds: int) -> bytes:
-        # No two bodies are equal, or their etags would be.
-        claim = {"holder": self._holder, "seconds": seconds, "nonce": secrets.token_hex(8)}
-        return json.dumps(claim).encode()
-
-    def _locked_error(self, remaining: float) -> IndexLocked:
-        return IndexLocked(
-            f"Another process is publishing {self._scope} to {self._bucket}: wait for it, then run again; "
-            f"if it was killed, in {math.ceil(remaining)} seconds.",
-            seconds=remaining,
-        )
-
     def _lost_error(self) -> IndexLocked:
         return IndexLocked(
-            f"Another process took over the publication of {self._scope}, for this one was silent too long: "
+            f"Another process took over the publication of {self.scope}, for this one was silent too long: "
             "nothing was published, run it again."
         )
 

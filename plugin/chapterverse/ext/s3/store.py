@@ -56,11 +56,7 @@ class S3Store:
 
     @classmethod
     def from_settings(cls, _: Settings, place: str) -> S3Store:
-        """Return the store at `s3://BUCKET/PREFIX`. Nothing is read or sent yet.
-
-        Raises:
-            ConfigurationError: the address names no bucket.
-        """
+        """Return the store at `s3://BUCKET/PREFIX`. Nothing is read or sent yet. Raises as `Bucket.open` does."""
         return cls(Bucket.open(f"s3:{place}"))
 
     @property
@@ -91,14 +87,12 @@ class S3Store:
         return open_live(scope, lambda: self._live(scope), lambda record: self._open(scope, record))
 
     def open_cached(self) -> list[Shard]:
-        from chapterverse.store.shard import Shard
-
         snapshots = []
         for document in self._cache.saved_heads(str(self._bucket)):
             with contextlib.suppress(ChapterVerseError):
                 record = S3Head.parse(document, "The cache")
                 place = self._cached_place(record.head.scope, record)
-                snapshots.append(Shard.load(place, record.head))
+                snapshots.append(_load(place, record.head))
         return snapshots
 
     def is_complete(self, scope: Scope) -> bool:
@@ -191,12 +185,10 @@ class S3Store:
         return CurrentHead(document.etag, None)
 
     def _open(self, scope: Scope, record: S3Head) -> Shard:
-        from chapterverse.store.shard import Shard
-
         place = self._cached_place(scope, record)
         if place.is_dir():
             try:
-                return Shard.load(place, record.head)
+                return _load(place, record.head)
             except IndexCorrupt:
                 shutil.rmtree(place, ignore_errors=True)
         with self._scratch_dir() as scratch_dir:
@@ -220,13 +212,11 @@ class S3Store:
 
     def _download(self, prefix: ScopePrefix, record: S3Head, folder: Path) -> Shard:
         """Download an artefact and open it. Errors don't name the folder, which has another name at every try."""
-        from chapterverse.store.shard import Shard
-
         head, name, packed = record.head, record.artefact.name, record.artefact.packed
         try:
             files.require_space(folder.parent, _UNPACKED_RATIO * packed.size)
             unpack(self._bucket.stream(prefix.key(name), packed.size), folder, packed)
-            return Shard.load(folder, head)
+            return _load(folder, head)
         except IndexCorrupt:
             raise IndexCorrupt(f"{self._bucket}/{prefix.key(name)} is missing or damaged: build it again.") from None
         except IndexFault as fault:
@@ -265,6 +255,13 @@ class S3Store:
     def _prefix(self, scope: Scope) -> ScopePrefix:
         place = f"{folder_name(scope.site)}/{folder_name(scope.version)}"
         return ScopePrefix(self._bucket, place, self._grace)
+
+
+def _load(folder: Path, head: Head) -> Shard:
+    # Imported here, because it loads the engine.
+    from chapterverse.store.shard import Shard
+
+    return Shard.load(folder, head)
 
 
 def _no_space_error(folder: Path, error: OSError) -> ChapterVerseError:

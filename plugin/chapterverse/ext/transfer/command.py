@@ -7,7 +7,7 @@ import io
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO, Unpack
+from typing import Annotated, Any, TextIO, Unpack
 
 import typer
 
@@ -16,16 +16,13 @@ from chapterverse.cli.messages import note, progress_bar, warn
 from chapterverse.cli.parameters import option, print_json, settings_from, switch
 from chapterverse.embedding import open_embedder
 from chapterverse.errors import ConfigurationError, IndexMissing, InputError
+from chapterverse.ext.transfer import maintenance
 from chapterverse.indexing import index_run
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import EmbedderCard, Head, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import Store, only_scope, open_store
-
-# Only the commands themselves load the module that checks an export.
-if TYPE_CHECKING:
-    from chapterverse.ext.transfer import export_file
 
 FileArgument = Annotated[
     Path, typer.Argument(help="File of JSON lines; - is standard output or input.", metavar="FILE", allow_dash=True)
@@ -42,13 +39,11 @@ def export(
 
     `chapterverse import` reads the file into another store. Canonical files of equal indexes are equal byte for byte.
     """
-    from chapterverse.ext.transfer import export_file
-
     index_store, scope = _open(settings_from(**flags))
     snapshot = index_store.snapshot(scope)
     if as_json and _is_dash(file):
         raise InputError("--json prints a document on standard output, where `export -` writes the index: name a file.")
-    _write(file, export_file.export(snapshot, canonical=canonical))
+    _write(file, maintenance.export(snapshot, canonical=canonical))
     head = snapshot.head
     note(f"Wrote {head.chunks} chunks of {head.scope} to {_display_name(file, 'standard output')}")
     if as_json:
@@ -68,14 +63,12 @@ def import_(
     Nothing is embedded. A canonical file doesn't name its site and embedder: pass --site, and if the file has vectors,
     --embedder.
     """
-    from chapterverse.ext.transfer import export_file, maintenance
-
     settings = settings_from(**flags, ledger=ledger, embedder=embedder, base_url=base_url)
     index_run.require_permission(settings)
     name = _display_name(file, "standard input")
     try:
         with _standard(sys.stdin) if _is_dash(file) else file.open(encoding="utf-8") as lines:
-            exported = export_file.read_export(lines, name)
+            exported = maintenance.read_export(lines, name)
     except UnicodeDecodeError:
         raise InputError(f"{name} is no UTF-8 text: write one with `chapterverse export`.") from None
     target = Target(
@@ -104,8 +97,6 @@ def repair(
 
     The live index doesn't change. After a rebuild the next `index` reads every file again and embeds nothing.
     """
-    from chapterverse.ext.transfer import maintenance
-
     settings = settings_from(**flags, ledger=ledger)
     index_run.require_permission(settings)
     try:
@@ -131,8 +122,6 @@ def unpublish(
 
     A service that has the index open answers from it until you restart the service.
     """
-    from chapterverse.ext.transfer import maintenance
-
     settings = settings_from(**flags, ledger=ledger)
     index_run.require_permission(settings)
     index_store, scope = _open(settings)
@@ -152,7 +141,7 @@ def _name(head: Head) -> dict[str, Any]:
     return {"site": head.site, "version": head.version, "generation": head.generation}
 
 
-def _scope(settings: Settings, exported: export_file.ExportFile) -> Scope:
+def _scope(settings: Settings, exported: maintenance.ExportFile) -> Scope:
     head, version = exported.head, settings.docs_version
     site = settings.site or (head.site if head else "")
     if not site:
@@ -162,7 +151,7 @@ def _scope(settings: Settings, exported: export_file.ExportFile) -> Scope:
     return Scope(site, version)
 
 
-def _card(settings: Settings, exported: export_file.ExportFile) -> EmbedderCard:
+def _card(settings: Settings, exported: maintenance.ExportFile) -> EmbedderCard:
     if exported.head is not None:
         return exported.head.embedder
     embedder = open_embedder(settings)

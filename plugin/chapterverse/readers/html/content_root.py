@@ -160,17 +160,27 @@ def _find_article(html: str, landmarks: list[Content]) -> Content | None:
 
 
 def _is_part(html: str, article: Content, around: Content) -> bool:
-    """Return whether the element around an article holds the page's title in its stead."""
-    if _TITLE.search(html, article.start, article.end):
-        return False
-    before = html[around.start : article.start]
-    # The header of a body is that of the site.
-    return _holds_title(_BANNER.sub("", before) if around.name == "body" else before)
+    """Return whether `main` holds the page's title, or more of its text, besides an article; the body, the title."""
+    is_titled = _TITLE.search(html, article.start, article.end) is not None
+    if around.name == "body":
+        # Its header is that of the site.
+        before = "" if is_titled else _BANNER.sub("", html[around.start : article.start])
+        return any(map(_TITLE.match, _prose(before, 0, len(before))))
+    outside = _prose(html, around.start, article.start) + _prose(html, article.end, around.end)
+    if not is_titled and any(map(_TITLE.match, outside)):
+        return True
+    return bool(outside) and _length(outside) > _length(_prose(html, article.start, article.end))
 
 
-def _holds_title(html: str) -> bool:
-    """Return whether a part of a page has a title, outside of what a theme sets around the content."""
-    return _TITLE.search(html) is not None and any(match.lastindex for match in _TITLE_OR_ASIDE.finditer(html))
+def _prose(html: str, start: int, end: int) -> list[str]:
+    """Return the headings and paragraphs of a part of a page, without those that a theme sets around the content."""
+    if not _ANY_PROSE.search(html, start, end):
+        return []
+    return [match.group() for match in _PROSE.finditer(html, start, end) if match.lastindex]
+
+
+def _length(prose: list[str]) -> int:
+    return sum(len("".join(_TAG.sub("", text).split())) for text in prose)
 
 
 def _landmarks(html: str, start: int) -> list[Content]:
@@ -229,10 +239,14 @@ _TAG_END = re.compile(rf"<{ATTRIBUTES}(?:>|\Z)")
 # Every "<" of a page is looked at: words whose first letters the pattern knows are found twice as fast.
 _LANDMARK_WORDS = [f"{slash}{word}" for name in _LANDMARKS for word in (name, name.upper()) for slash in ("", "/")]
 _LANDMARK = re.compile(rf"<(!--|(?:{'|'.join(('script', 'SCRIPT', *_LANDMARK_WORDS))})(?=[\s/>]))")
-_TITLE_OR_ASIDE = re.compile(
-    rf"{_ASIDES}|<nav\b.*?(?:</nav|\Z)|<aside\b.*?(?:</aside|\Z)|(<h1)", re.DOTALL | re.IGNORECASE
+_PROSE = re.compile(
+    rf"{_ASIDES}|<nav\b.*?(?:</nav|\Z)|<aside\b.*?(?:</aside|\Z)|<footer\b.*?(?:</footer|\Z)"
+    r"|(<h[1-6]\b[^<]*+(?><(?!/h)[^<]*+)*|<p\b[^<]*+(?><(?!/p)[^<]*+)*)",
+    re.DOTALL | re.IGNORECASE,
 )
 _BANNER = re.compile(r"<header\b.*?(?:</header|\Z)", re.DOTALL | re.IGNORECASE)
+# Most themes have none beside the article, which this finds out five times as fast.
+_ANY_PROSE = re.compile(r"<(?:[hH][1-6]|[pP])[\s>]")
 _TITLE = re.compile("<h1", re.IGNORECASE)
 _SCRIPTS = re.compile(rf"(?:{_ASIDES})>?", re.DOTALL)
 _SECTION_END = re.compile("</(?:article|aside|blockquote|details|figure|li|main|nav|section|td)", re.IGNORECASE)

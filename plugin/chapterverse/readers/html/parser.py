@@ -1,8 +1,8 @@
 """A small tree of the visible part of an HTML fragment, tolerant of every kind of markup.
 
 Elements that show nothing, or nothing of the page's own (scripts, navigation, fields, hidden and excluded elements),
-are parsed for their extent and left out. A hidden element stays where a visible control opens it: a tab, or an
-accordion's button right before it. The tree is at most `MAX_DEPTH` deep, so that its readers may recurse.
+are parsed for their extent and left out. A hidden element stays where a visible control opens it: a tab, an accordion's
+button. The tree is at most `MAX_DEPTH` deep, so that its readers may recurse.
 """
 
 from __future__ import annotations
@@ -64,6 +64,8 @@ _CODE_TAGS = re.compile(r"""<(?!/|\w++(?>(?:\s(?:id|name|href)="[^"<>]*+")*)>)([
 _SIMPLE_TAG = re.compile(r"""\w++(?>(?:\s++[\w:.-]++(?:="[^"]*+")?)*)\s*+""")
 _ANY_TAG = re.compile(r"<[^>]*+(?:>|\Z)")
 _CODE_TAG = re.compile(r"<code\b([^>]*+)(?:>|\Z)", re.IGNORECASE)
+#: Attributes by which a control names what it opens; `href` is one of them only where the control says so.
+_CONTROLS = ("aria-controls", "data-bs-target", "data-target", "href")
 #: Elements inside the one before a hidden element among which its control is looked for.
 _NEAR = 8
 
@@ -87,6 +89,8 @@ def parse_html(html: str) -> Node:
     position = 0
     while position < len(html):
         position = builder.read(position)
+    if builder.closed:
+        _remove_unnamed(builder.root, builder.closed)
     return builder.root
 
 
@@ -98,6 +102,7 @@ class _Builder:
         overflow: how many open elements of each name were too deep for the tree.
         elements: how many elements were met.
         endless: names of raw elements that have no end tag from here on.
+        closed: hidden elements that a control may open, with the elements around them.
     """
 
     def __init__(self, html: str) -> None:
@@ -108,6 +113,7 @@ class _Builder:
         self.overflow: dict[str, int] = {}
         self.elements = 0
         self.endless: set[str] = set()
+        self.closed: dict[Node, Node] = {}
         # Most tags of a page occur many times. Attributes may be long, so the caches end with the page.
         self.hints = functools.cache(find_hints)
         self.is_plain = functools.cache(_is_plain)
@@ -223,12 +229,14 @@ class _Builder:
         return is_hidden(node) and not self._may_be_opened(node)
 
     def _may_be_opened(self, node: Node) -> bool:
-        """Return whether the control that opens a hidden element stands right before it."""
+        """Return whether a control may open a hidden element: it has a name for it, or stands right behind it."""
         around = self.open[-1]
         if opener := next(filter(_is_opener, islice(_near(around.children[-2:]), _NEAR)), None):
             _make_details(opener, node, around)
             return True
-        return False
+        if node.get("id"):
+            self.closed[node] = around
+        return node in self.closed
 
     def _leave(self, depth: int) -> None:
         del self.open[depth:]
@@ -287,3 +295,30 @@ def _near(children: list[Child]) -> Iterator[Node]:
         node = rest.pop()
         yield node
         rest += [child for child in reversed(node.children[:_NEAR]) if isinstance(child, Node)]
+
+
+def _remove_unnamed(root: Node, closed: dict[Node, Node]) -> None:
+    """Remove the hidden elements that no control of the visible ones names. Takes time linear in the tree's size."""
+    unnamed: dict[str, list[Node]] = {}
+    named: set[str] = set()
+    rest = [root]
+    while rest:
+        node = rest.pop()
+        if node in closed and (name := node.get("id") or "") not in named:
+            unnamed.setdefault(name, []).append(node)
+            continue
+        for name in _controlled(node) - named:
+            named.add(name)
+            rest += unnamed.pop(name, [])
+        rest.extend(node.elements())
+    removed = {node for nodes in unnamed.values() for node in nodes}
+    for around in {closed[node] for node in removed}:
+        around.children = [child for child in around.children if isinstance(child, str) or child not in removed]
+
+
+def _controlled(node: Node) -> set[str]:
+    """Return the ids of the elements that an element opens."""
+    if "aria-" not in node.raw and "-target" not in node.raw:
+        return set()
+    attributes = _CONTROLS if _is_opener(node) else _CONTROLS[:-1]
+    return {name.removeprefix("#") for attribute in attributes for name in (node.get(attribute) or "").split()}

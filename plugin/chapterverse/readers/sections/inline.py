@@ -217,10 +217,11 @@ class Inline:
 
 def _apart(node: Node, text: str, before: list[str]) -> str:
     """Return the text of an inline element, apart from the word before it where a style sheet sets it apart."""
-    if not before or node.name not in ("a", "img", "span") or not text[:1].isalnum():
+    if not before or node.name not in ("a", "button", "img", "span") or not text[:1].isalnum():
         return text
-    is_apart = before[-1].rstrip("*`")[-1:].isalnum() and (node.classes or node.name == "img")
-    return f" {text}" if is_apart else text
+    is_apart = before[-1].rstrip("*`")[-1:].isalnum() and (node.classes or node.name in ("button", "img"))
+    separator = " : " if node.classes[:1] == ["classifier"] else " "
+    return f"{separator}{text}" if is_apart else text
 
 
 def own_anchor(node: Node) -> str:

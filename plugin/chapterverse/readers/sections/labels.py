@@ -61,9 +61,7 @@ def _pieces(level: Node) -> Iterator[tuple[Node, bool]]:
         if node.get("role") == "tab" or "tabbutton" in classes or (in_set and node.name == "label") or _is_item(node):
             yield node, True
         elif node.block and (
-            node.get("role") == "tabpanel"
-            or not TAB_PANELS.isdisjoint(classes)
-            or (in_set and "tab-content" in classes)
+            node.get("role") == "tabpanel" or not TAB_PANELS.isdisjoint(classes) or (in_set and _is_old_panel(node))
         ):
             yield node, False
         elif in_set and "blocks" in classes:  # VitePress: every element in it is a panel
@@ -76,6 +74,13 @@ def _pieces(level: Node) -> Iterator[tuple[Node, bool]]:
 def _is_item(node: Node) -> bool:
     """Return whether an element is a tab of Antora, whose roles only a script adds."""
     return node.name == "li" and "tab" in node.classes and bool(node.get("id"))
+
+
+def _is_old_panel(node: Node) -> bool:
+    # pymdownx's default style calls the panel itself "tabbed-content", the other one the element around all panels.
+    if "tabbed-content" in node.classes:
+        return not any("tabbed-block" in child.classes for child in node.elements())
+    return "tab-content" in node.classes
 
 
 def find_footnotes(root: Node) -> dict[str, Node]:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from chapterverse.errors import InputError
-from chapterverse_api.ext.agents.plans.contract import Plan, ToolOutcome
-from chapterverse_api.ext.agents.plans.machine import PlanProblem, Position, advance, begin, check_plan
+from chapterverse_api.ext.agents.data import DataProblem
+from chapterverse_api.ext.agents.plans.plan import Plan, Position, ToolOutcome, advance, begin, check_plan
 
 
 def plan(*steps: dict[str, Any]) -> Plan:
@@ -102,7 +102,7 @@ def test_it_calls_tools_on_the_way() -> None:
     position = advance(made, begin(made, never), "db", call)
     assert (position.step_id, calls) == ("a", [("state", {"of": "db", "as": "x"})])
     assert position.outcomes == [ToolOutcome(name="state", ok=True, text="- state: down")]
-    with pytest.raises(PlanProblem, match="a tool that does not exist"):
+    with pytest.raises(DataProblem, match="a tool that does not exist"):
         check_plan(made, ())
 
 
@@ -123,7 +123,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("reason", [*BROKEN])
 def test_a_plan_that_can_not_be_run_is_known_before(reason: str) -> None:
-    with pytest.raises(PlanProblem, match=reason):
+    with pytest.raises(DataProblem, match=reason):
         check_plan(plan(*BROKEN[reason]), ())
 
 

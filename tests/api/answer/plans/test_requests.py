@@ -22,7 +22,7 @@ from chapterverse.settings import Settings
 from chapterverse_api.app import create_app
 from chapterverse_api.ext.agents.plans.draft import SCHEMA
 from chapterverse_api.ext.agents.plans.requests import PLAN_SECONDS
-from chapterverse_api.ext.agents.structured_output.schema import parse_schema
+from chapterverse_api.ext.agents.schema import parse_schema
 from chapterverse_api.service import Service
 from fakes.loopback import Answer, failing
 from fakes.openai_server import KEY, OpenAIServer
@@ -227,7 +227,7 @@ def test_a_request_of_another_form_is_one_sentence(settings: Settings, body: Any
 def test_a_start_without_plans_does_not_load_them() -> None:
     program = "import sys, chapterverse_api.service, chapterverse_api.app as a; a.create_app(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    names = ("ext.models.tool_rounds", "ext.agents.plans", "ext.agents.structured_output")
+    names = ("ext.models.tool_rounds", "ext.agents.plans", "ext.agents.data", "ext.agents.schema")
     lazy = {f"chapterverse_api.{name}" for name in names}
     assert all(map(find_spec, lazy))
     assert "chapterverse_api.answer.pipeline" in done.stdout.split()

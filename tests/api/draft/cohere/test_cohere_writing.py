@@ -19,7 +19,7 @@ from api.draft.cohere.drafts import (
 from chapterverse.errors import ProviderError
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import Span
-from chapterverse_api.draft.requests import ChatMessage, ModelRequest
+from chapterverse_api.draft.requests import ChatMessage, ModelRequest, ResponseSchema
 from fakes.cohere_chat import ChatReply
 from fakes.cohere_server import KEY, CohereServer
 from fakes.loopback import LONG, SOON, Fault, leaving
@@ -103,3 +103,13 @@ def test_writing_ends_with_its_time_and_its_reader(server: CohereServer) -> None
     deadline = Deadline()
     with leaving(server, deadline.abort), pytest.raises(ProviderError):
         written(generator(server), deadline)
+
+
+def test_a_model_may_reject_the_switch_of_thinking_and_the_schema(server: CohereServer) -> None:
+    server.play(Fault(400, said="thinking is not supported by this model"), Fault(400, said="no such type"))
+    server.say(*[ChatReply('{"a": 1}')] * 2)
+    model, schema = generator(server), ResponseSchema("answer", {"type": "object"})
+    asked = ModelRequest("As JSON.", (ChatMessage("user", "What?"),), 60, Deadline(SOON))
+    assert [model.write_data(asked, schema), model.write(asked)] == ['{"a": 1}'] * 2
+    sent = [("thinking" in one.body, "response_format" in one.body) for one in server.history]
+    assert sent == [(True, True), (False, True), (False, False), (False, False)]

@@ -367,7 +367,7 @@ def test_a_start_without_it_does_not_load_it() -> None:
     script = (
         "import sys; from chapterverse_api.app import create_app; from chapterverse.settings import Settings;"
         "import chapterverse_api.handler, chapterverse_api.service; create_app(settings=Settings());"
-        "late = ('agents.completions', 'message_formats', 'structured_output', 'structured_output.data');"
+        "late = ('agents.completions', 'agents.data', 'agents.schema');"
         "print(*(m for m in sys.modules if m.endswith(late)))"
     )
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "\n"

@@ -68,7 +68,6 @@ def test_who_does_without_it_does_not_load_it() -> None:
         ours = (
             "chapterverse_api.ext.agents.mcp",
             "chapterverse_api.ext.agents.tools",
-            "chapterverse_api.ext.agents.routes.mcp",
             "mcp",
         )
         return {name for name in json.loads(run.stdout) if name.startswith(ours)}
@@ -78,7 +77,7 @@ def test_who_does_without_it_does_not_load_it() -> None:
     assert loaded("on") == {
         "chapterverse_api.ext.agents.mcp",
         "chapterverse_api.ext.agents.mcp.messages",
-        "chapterverse_api.ext.agents.routes.mcp",
+        "chapterverse_api.ext.agents.mcp.route",
     }
 
 

@@ -7,7 +7,7 @@ values. Clients of earlier revisions state it once, by `initialize`; they are se
 from __future__ import annotations
 
 import base64
-import binascii
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -19,38 +19,23 @@ from chapterverse_api.rejections import Rejection
 MODERN = ("2026-07-28",)
 LEGACY = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 
-_PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, _INTERNAL_ERROR = (
-    -32700,
-    -32600,
-    -32601,
-    -32602,
-    -32603,
-)
-_HEADER_MISMATCH, _UNSUPPORTED_VERSION = -32020, -32022
+_PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
+_INTERNAL_ERROR, _HEADER_MISMATCH, _UNSUPPORTED_VERSION = -32603, -32020, -32022
 #: Before 2026-07-28.
 RESOURCE_NOT_FOUND = -32002
-#: HTTP statuses of errors of the newest revision. All other errors have 200.
-_STATUS = {
-    _PARSE_ERROR: 400,
-    INVALID_REQUEST: 400,
-    INVALID_PARAMS: 400,
-    _HEADER_MISMATCH: 400,
-    _UNSUPPORTED_VERSION: 400,
-    METHOD_NOT_FOUND: 404,
-}
+#: Errors of the newest revision with the HTTP status 400. An unknown method has 404, and all other errors 200.
+_BAD_REQUESTS = (_PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, _HEADER_MISMATCH, _UNSUPPORTED_VERSION)
 
-_META = "io.modelcontextprotocol/"
-_VERSION_KEY, _CAPABILITIES_KEY, _SERVER_KEY = (
-    f"{_META}protocolVersion",
-    f"{_META}clientCapabilities",
-    f"{_META}serverInfo",
-)
+_VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+_CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+_SERVER_KEY = "io.modelcontextprotocol/serverInfo"
+SERVER_INFO = {"name": "chapterverse", "title": "Chapter & Verse", "version": __version__}
 _VERSION, _METHOD, _NAME = "mcp-protocol-version", "mcp-method", "mcp-name"
 #: Further headers that browsers may send.
 HEADERS = (_VERSION, _METHOD, _NAME)
 #: The parameter that the header `Mcp-Name` repeats.
 _NAME_PARAMETERS = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
-_BASE64 = ("=?base64?", "?=")
+_BASE64 = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 #: Characters of a request's id; it is sent back.
 _MAX_ID_CHARS = 256
 
@@ -79,18 +64,18 @@ class McpError(Exception):
     ) -> None:
         super().__init__(message)
         self.code, self.message, self.data = code, message, data
-        self.status = _STATUS.get(code, 200) if status is None else status
+        self.status = status or (400 if code in _BAD_REQUESTS else 404 if code == METHOD_NOT_FOUND else 200)
         self.headers = dict(headers or {})
 
     @classmethod
     def from_rejection(cls, rejection: Rejection) -> McpError:
         """Return the error for a request that the service rejects."""
         # JSON-RPC reserves no codes above -32000, so the error has the HTTP status as its code.
-        code = {400: _PARSE_ERROR, 413: INVALID_REQUEST, 415: INVALID_REQUEST, 422: INVALID_REQUEST}.get(
-            rejection.status, _INTERNAL_ERROR if rejection.status >= 500 else rejection.status
-        )
-        status = 400 if rejection.status == 422 else rejection.status
-        return cls(code, rejection.message, {"code": rejection.code}, status=status, headers=rejection.headers)
+        status = rejection.status
+        codes = {400: _PARSE_ERROR, 413: INVALID_REQUEST, 415: INVALID_REQUEST, 422: INVALID_REQUEST}
+        code = _INTERNAL_ERROR if status >= 500 else codes.get(status, status)
+        status, data = 400 if status == 422 else status, {"code": rejection.code}
+        return cls(code, rejection.message, data, status=status, headers=rejection.headers)
 
     def reply(self, request: Id) -> dict[str, Any]:
         """Return the error as a message."""
@@ -129,14 +114,10 @@ def limit_reply(call: McpCall, rejection: Rejection) -> dict[str, Any]:
 def result_reply(call: McpCall, result: Mapping[str, Any]) -> dict[str, Any]:
     """Return the message with a result, with the fields that the revision of the call adds to each."""
     if call.modern:
-        result = {**result, "resultType": "complete", "_meta": {_SERVER_KEY: server_info()}}
+        result = {**result, "resultType": "complete", "_meta": {_SERVER_KEY: SERVER_INFO}}
     else:
         result = {key: value for key, value in result.items() if key not in ("ttlMs", "cacheScope")}
     return {"jsonrpc": "2.0", "id": call.id, "result": result}
-
-
-def server_info() -> dict[str, str]:
-    return {"name": "chapterverse", "title": "Chapter & Verse", "version": __version__}
 
 
 def read_id(message: object) -> Id:
@@ -187,18 +168,15 @@ def _version(
 ) -> str:
     """Return the revision that a request speaks."""
     header, meta = headers.get(_VERSION), params.get("_meta")
-    version = meta.get(_VERSION_KEY) if isinstance(meta, Mapping) else None
+    meta = meta if isinstance(meta, Mapping) else {}
+    version = meta.get(_VERSION_KEY)
     if version is None and (header in LEGACY or header is None or method == "initialize"):
         return header if header in LEGACY else LEGACY[-1]
-    if header not in (*MODERN, *LEGACY, None) and version in (None, header):
+    if header is not None and header not in (*MODERN, *LEGACY) and version in (None, header):
         raise _unsupported_error(header)
     if notifies:
         return MODERN[0]
-    if (
-        not isinstance(meta, Mapping)
-        or not isinstance(version, str)
-        or not isinstance(meta.get(_CAPABILITIES_KEY), Mapping)
-    ):
+    if not isinstance(version, str) or not isinstance(meta.get(_CAPABILITIES_KEY), Mapping):
         raise McpError(INVALID_PARAMS, f"params._meta must hold {_VERSION_KEY} and {_CAPABILITIES_KEY}.")
     if over_http and header != version:
         raise _mismatch(_VERSION)
@@ -218,11 +196,10 @@ def _check_headers(call: McpCall, headers: Mapping[str, str]) -> None:
 
 def _decode(value: str | None) -> str | None:
     """Return a header's value, which may be written in base64; None if it is no such text."""
-    if value is None or not (value.startswith(_BASE64[0]) and value.endswith(_BASE64[1])):
-        return value
+    match = _BASE64.fullmatch(value or "")
     try:
-        return base64.b64decode(value[len(_BASE64[0]) : -len(_BASE64[1])], validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return base64.b64decode(match[1], validate=True).decode() if match else value
+    except ValueError:
         return None
 
 
@@ -230,8 +207,7 @@ def _mismatch(header: str) -> McpError:
     return McpError(_HEADER_MISMATCH, f"The header {header} is missing, or the body says otherwise.")
 
 
-def _unsupported_error(revision: object) -> McpError:
+def _unsupported_error(revision: str) -> McpError:
     # The client's own value returns to that client only, as data, because the protocol requires it.
-    requested = revision[:_MAX_ID_CHARS] if isinstance(revision, str) else ""
-    data = {"supported": [*MODERN, *LEGACY], "requested": requested}
+    data = {"supported": [*MODERN, *LEGACY], "requested": revision[:_MAX_ID_CHARS]}
     return McpError(_UNSUPPORTED_VERSION, "Unsupported protocol version.", data)

@@ -7,16 +7,15 @@ Without a token, with another one, and without a file, the reply is the same: th
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from typing import Any, TypeAlias
 
 from chapterverse.errors import ChapterVerseError, InputError
-from chapterverse.model import PAGE, Chunk
+from chapterverse.model import PAGE
 from chapterverse.settings import Settings
-from chapterverse.store import Snapshot
 from chapterverse_api import log, rejections
 from chapterverse_api.deadline import ClientDisconnected
 from chapterverse_api.ext.agents.mcp.messages import (
@@ -25,17 +24,18 @@ from chapterverse_api.ext.agents.mcp.messages import (
     METHOD_NOT_FOUND,
     MODERN,
     RESOURCE_NOT_FOUND,
+    SERVER_INFO,
     McpCall,
     McpError,
     result_reply,
-    server_info,
 )
 from chapterverse_api.ext.agents.tools.documentation import documentation_tools
 from chapterverse_api.ext.agents.tools.sections import find_page, markdown
 from chapterverse_api.ext.agents.tools.tool import ToolContext
 from chapterverse_api.index.site_index import SiteIndex
 
-_GAPS_FILE = "gaps.md"
+#: The resource of the report's room.
+GAPS = "report://gaps"
 #: A work list has fifty gaps of some kilobytes.
 _MAX_GAPS_BYTES = 1 << 20
 _MARKDOWN = "text/markdown"
@@ -52,26 +52,34 @@ _INSTRUCTIONS = (
 )
 
 
-def read_gaps(settings: Settings, authorization: str) -> str | None:
-    """Return the work list; None if the token is another one, or there is no list.
+def gaps_reply(call: McpCall, context: ToolContext, authorization: str) -> RpcResult:
+    """Return the message with the work list.
 
     Args:
         authorization: the header of that name, `Bearer TOKEN`.
+
+    Raises:
+        McpError: the token is another one, or there is no list.
     """
+    text = _read_gaps(context.service.settings, authorization)
+    if text is None:
+        raise McpError(RESOURCE_NOT_FOUND, "There is no such resource.", status=404)
+    content = {"uri": GAPS, "mimeType": _MARKDOWN, "text": text}
+    # No client may keep it: it holds the words of readers.
+    return result_reply(call, {"contents": [content], "ttlMs": 0, "cacheScope": "private"})
+
+
+def _read_gaps(settings: Settings, authorization: str) -> str | None:
     kind, _, token = authorization.partition(" ")
-    if not settings.report_token or kind.lower() != "bearer" or not _is_same(token, settings.report_token):
+    # Digests are compared in a time that tells neither where the texts differ nor how long they are.
+    given, known = (sha256(each.encode(errors="replace")).digest() for each in (token, settings.report_token))
+    if not settings.report_token or kind.lower() != "bearer" or not hmac.compare_digest(given, known):
         return None
     try:
-        with (settings.local_folder / _GAPS_FILE).open("rb") as file:
+        with (settings.local_folder / "gaps.md").open("rb") as file:
             return file.read(_MAX_GAPS_BYTES).decode(errors="ignore")
     except OSError:
         return None
-
-
-def _is_same(text: str, other: str) -> bool:
-    """Compare in a time that tells neither where the texts differ nor how long they are."""
-    digests = (hashlib.sha256(each.encode(errors="replace")).digest() for each in (text, other))
-    return hmac.compare_digest(*digests)
 
 
 def page_list(cursor: object, index: SiteIndex) -> dict[str, Any]:
@@ -87,9 +95,20 @@ def page_list(cursor: object, index: SiteIndex) -> dict[str, Any]:
     snapshot = index.snapshot()
     places = [str(place) for place in snapshot.values("source_file_path")]
     start = _start(cursor, len(places))
-    first = (_first_chunk(place, snapshot) for place in places[start : start + _MAX_LIST_PAGES])
-    more = {"nextCursor": str(start + _MAX_LIST_PAGES)} if start + _MAX_LIST_PAGES < len(places) else {}
-    return {"resources": [_resource(chunk, snapshot, index) for chunk in first if chunk], **more}
+    end = start + _MAX_LIST_PAGES
+    # The persona, FAQ entries and memories have no page of their own.
+    pages = ([chunk for chunk in snapshot.page(place) if chunk.type == PAGE] for place in places[start:end])
+    resources = [
+        {
+            "uri": index.public_url(page[0], snapshot.head).partition("#")[0],
+            "name": page[0].source_file_path,
+            "title": page[0].chapter_title,
+            "mimeType": _MARKDOWN,
+        }
+        for page in pages
+        if page
+    ]
+    return {"resources": resources, **({"nextCursor": str(end)} if end < len(places) else {})}
 
 
 def _start(cursor: object, count: int) -> int:
@@ -100,27 +119,6 @@ def _start(cursor: object, count: int) -> int:
     raise InputError("There is no such cursor: begin with the first list again.")
 
 
-def _first_chunk(place: str, snapshot: Snapshot) -> Chunk | None:
-    # The persona, FAQ entries and memories have no page of their own.
-    return next((chunk for chunk in snapshot.page(place) if chunk.type == PAGE), None)
-
-
-def _resource(chunk: Chunk, snapshot: Snapshot, index: SiteIndex) -> dict[str, Any]:
-    url = index.public_url(chunk, snapshot.head).partition("#")[0]
-    return {"uri": url, "name": chunk.source_file_path, "title": chunk.chapter_title, "mimeType": _MARKDOWN}
-
-
-def _page_resource(uri: str, index: SiteIndex) -> dict[str, str]:
-    """Return a page, or the section that the URI's anchor names, as Markdown.
-
-    Raises:
-        InputError: the documentation has no such page.
-        IndexFault: no index can be read.
-    """
-    _, sections = find_page(uri, index)
-    return {"uri": uri, "mimeType": _MARKDOWN, "text": markdown(sections)}
-
-
 def answer(call: McpCall, context: ToolContext) -> RpcResult:
     """Return the message that answers a request. Blocks. Nothing is kept of a client.
 
@@ -128,11 +126,11 @@ def answer(call: McpCall, context: ToolContext) -> RpcResult:
         McpError: the request gets an error.
         ClientDisconnected: the client has left.
     """
-    handler = _METHODS.get(call.method) or (_MODERN if call.modern else _LEGACY).get(call.method)
-    if handler is None:
-        raise McpError(METHOD_NOT_FOUND, "This server has no such method.", status=None if call.modern else 200)
+    handlers = {**_METHODS, **(_MODERN if call.modern else _LEGACY)}
     try:
-        result = handler(call, context)
+        if call.method not in handlers:
+            raise McpError(METHOD_NOT_FOUND, "This server has no such method.")
+        return result_reply(call, handlers[call.method](call, context))
     except McpError as error:
         error.status = error.status if call.modern else 200
         raise
@@ -140,7 +138,6 @@ def answer(call: McpCall, context: ToolContext) -> RpcResult:
         raise
     except Exception as error:
         raise McpError.from_rejection(rejections.report(error, site=context.service.site)) from error
-    return result_reply(call, result)
 
 
 def _list_tools(_: McpCall, __: ToolContext) -> RpcResult:
@@ -170,12 +167,12 @@ def _call_tool(call: McpCall, context: ToolContext) -> RpcResult:
     except (ChapterVerseError, rejections.Rejection) as error:
         context.deadline.check()
         # A model can correct its call after a result; it may never see an error of the protocol.
-        rejection = rejections.report(error, site=context.service.site)
+        text = rejections.report(error, site=context.service.site).message
         log.event("tool_called", tool=name, ok=False)
-        return {"content": [_text(rejection.message)], "isError": True}
+        return {"content": [{"type": "text", "text": text}], "isError": True}
     log.event("tool_called", tool=name, ok=True)
-    written = json.dumps(result, ensure_ascii=False)
-    return {"content": [_text(written)], "structuredContent": result, "isError": False}
+    text = json.dumps(result, ensure_ascii=False)
+    return {"content": [{"type": "text", "text": text}], "structuredContent": result, "isError": False}
 
 
 def _introduce(context: ToolContext, **more: Any) -> RpcResult:
@@ -190,10 +187,6 @@ def _cacheable(milliseconds: int) -> RpcResult:
     return {"ttlMs": milliseconds, "cacheScope": "public"}
 
 
-def _text(text: str) -> RpcResult:
-    return {"type": "text", "text": text}
-
-
 def _discover(_: McpCall, context: ToolContext) -> RpcResult:
     return {"supportedVersions": [*MODERN, *LEGACY], **_introduce(context), **_cacheable(_DEPLOYMENT_MS)}
 
@@ -203,7 +196,7 @@ def _initialize(call: McpCall, context: ToolContext) -> RpcResult:
     if not isinstance(version, str):
         raise McpError(INVALID_PARAMS, "initialize needs a protocolVersion.")
     spoken = version if version in LEGACY else LEGACY[0]
-    return {"protocolVersion": spoken, **_introduce(context, serverInfo=server_info())}
+    return {"protocolVersion": spoken, **_introduce(context, serverInfo=SERVER_INFO)}
 
 
 def _list_resources(call: McpCall, context: ToolContext) -> RpcResult:
@@ -219,11 +212,12 @@ def _read_resource(call: McpCall, context: ToolContext) -> RpcResult:
     if not isinstance(uri, str):
         raise McpError(INVALID_PARAMS, "resources/read needs a uri.")
     try:
-        content = _page_resource(uri, context.service.resources.index)
+        _, sections = find_page(uri, context.service.resources.index)
     except InputError:
         code = INVALID_PARAMS if call.modern else RESOURCE_NOT_FOUND
         # The uri is the client's, and returns as data only.
         raise McpError(code, "This documentation has no such page.", {"uri": uri[:2048]}) from None
+    content = {"uri": uri, "mimeType": _MARKDOWN, "text": markdown(sections)}
     return {"contents": [content], **_cacheable(_GENERATION_MS)}
 
 

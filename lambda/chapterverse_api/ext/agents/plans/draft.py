@@ -10,17 +10,17 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from chapterverse.errors import ProviderError
 from chapterverse.text import lexical
 from chapterverse_api.answer.turn import Sources, Turn
-from chapterverse_api.draft.draft import Writer
-from chapterverse_api.draft.requests import GenerationRequest, ModelRequest, Passage, ResponseSchema
-from chapterverse_api.ext.agents.data_prompt import data_instructions
-from chapterverse_api.ext.agents.plans.contract import (
+from chapterverse_api.draft.requests import Passage, ResponseSchema
+from chapterverse_api.ext.agents.data import DataProblem, DataTask, Leaf, LeafCheck, ask_for_data
+from chapterverse_api.ext.agents.plans.plan import (
+    INTERACTIVE_KINDS,
     MAX_STEPS,
     MAX_TEXT_CHARS,
     MAX_TITLE_CHARS,
@@ -30,12 +30,8 @@ from chapterverse_api.ext.agents.plans.contract import (
     PlannedBy,
     PlanStep,
     StepKind,
+    check_plan,
 )
-from chapterverse_api.ext.agents.plans.machine import INTERACTIVE_KINDS, PlanProblem, check_plan
-from chapterverse_api.ext.agents.structured_output.data import Leaf, LeafCheck, ask_for_data, read_data
-from chapterverse_api.ext.check.links.address_filter import AddressFilter
-from chapterverse_api.ext.check.links.known_text import SiteText
-from chapterverse_api.ext.models.prompts import conversation, new_nonce
 
 #: Tokens of a plan of twenty steps.
 _MAX_PLAN_TOKENS = 3000
@@ -63,42 +59,30 @@ def draft_plan(turn: Turn) -> PlanDraft:
     if not passages:
         return PlanDraft()
     if writer := turn.models.writer:
-        try:
-            with turn.models.drafting(), turn.deadline.raising_on_disconnect():
-                return PlanDraft(_ask_model(turn, writer), "model")
-        except ProviderError as error:
-            turn.log_failure("generator", error)
-            # The budget has a reason of its own.
-            spent = turn.models.spending.reason
-            failure = None if spent else "The plan is a page's own, since the model failed."
+        specs = turn.tools.specs if turn.tools else ()
+
+        def read(data: dict[str, Any]) -> Plan:
+            plan = _read_plan(data)
+            check_plan(plan, [spec.name for spec in specs])
+            return _cite_steps(plan, turn.sources)
+
+        unusable = "The model's plan could not be run, not even when it was asked once more."
+        task = DataTask(SCHEMA, _MAX_PLAN_TOKENS, unusable, "You plan steps for a reader", _rules(turn))
+        if plan := ask_for_data(turn, writer, task, read):
+            return PlanDraft(plan, "model")
+        # The budget has a reason of its own.
+        spent = turn.models.spending.reason
+        failure = None if spent else "The plan is a page's own, since the model failed."
     plan = _read_numbered_steps(passages) if turn.sources.may_be_quoted else None
     return PlanDraft(plan, "page" if plan else None, failure)
 
 
-def _ask_model(turn: Turn, writer: Writer) -> Plan:
-    sources, specs, nonce = turn.sources, turn.tools.specs if turn.tools else (), new_nonce()
-    draft_request = sources.request
-    tools_json = json.dumps([asdict(spec) for spec in specs]) if turn.tools else ""
-    instructions = _instructions(draft_request, nonce, tools_json)
-    links = AddressFilter(draft_request.passages, site=SiteText(sources.snapshot))
-
-    def read(text: str) -> Plan:
-        plan = _read_plan(read_data(text, SCHEMA, links))
-        check_plan(plan, [spec.name for spec in specs])
-        return _cite_steps(plan, sources)
-
-    request = ModelRequest(instructions, conversation(draft_request, nonce), _MAX_PLAN_TOKENS, turn.deadline)
-    failure = "The model's plan could not be run, not even when it was asked once more."
-    return ask_for_data(writer, request, SCHEMA, read, failure)
-
-
-def _instructions(request: GenerationRequest, nonce: str, tools: str) -> str:
-    """Return the system prompt for a plan.
-
-    Args:
-        tools: the tools that the plan may call, as JSON; empty without any.
-    """
-    rules = (
+def _rules(turn: Turn) -> tuple[str, ...]:
+    calls = "There is no tool to call: use no step of the kind call_tool."
+    if turn.tools:
+        tools = json.dumps([asdict(spec) for spec in turn.tools.specs])
+        calls = f"call_tool calls one of these tools: {tools}. A value in braces is a variable's."
+    return (
         (
             "The plan leads the reader through what the last question asks, one step at a time, in at most 20 steps. "
             "The first step begins. next names the step that follows; null ends the plan. Every step is reached, and "
@@ -112,19 +96,16 @@ def _instructions(request: GenerationRequest, nonce: str, tools: str) -> str:
             "decide compares a variable by its conditions, and takes next where none holds. compute calculates with "
             "two numbers or variables."
         ),
-        f"call_tool calls one of these tools: {tools}. A value in braces is a variable's."
-        if tools
-        else "There is no tool to call: use no step of the kind call_tool.",
+        calls,
         "citations holds the numbers of the sources that say the step. What a kind does not use is null.",
     )
-    return data_instructions(request, nonce, SCHEMA, "You plan steps for a reader", *rules)
 
 
 def _read_plan(data: dict[str, Any]) -> Plan:
     """Return the plan in a model's data.
 
     Raises:
-        PlanProblem: a field has another form.
+        DataProblem: a field has another form.
     """
     document: dict[str, Any] = _without_nulls(data)
     for step in document["steps"]:
@@ -134,7 +115,7 @@ def _read_plan(data: dict[str, Any]) -> Plan:
         return Plan.model_validate(document)
     except ValidationError as error:
         first = error.errors()[0]
-        raise PlanProblem(f"{'.'.join(map(str, first['loc']))} {first['msg']}") from None
+        raise DataProblem(f"{'.'.join(map(str, first['loc']))} {first['msg']}") from None
 
 
 def _without_nulls(value: Any) -> Any:
@@ -148,24 +129,23 @@ def _cite_steps(plan: Plan, sources: Sources) -> Plan:
     """Return a plan in which each step that is shown cites a source that supports it.
 
     Raises:
-        PlanProblem: no source says an action, or holds a word of a question.
+        DataProblem: no source says an action, or holds a word of a question.
     """
     request = sources.request
-    check, steps = LeafCheck(request.passages, request.language, sources.idf), list[PlanStep]()
-    for step in plan.steps:
-        source_id = None
+    check = LeafCheck(request.passages, request.language, sources.idf)
+
+    def cite(step: PlanStep) -> PlanStep:
+        if step.kind not in INTERACTIVE_KINDS:
+            return step.model_copy(update={"citations": [], "text": ""})
         if step.kind == "action":
             source_id = check.find_source(Leaf(("step",), step.text))
-        elif step.kind == "ask_user":
+        else:
             source_id = _find_source(step, request.passages, request.language)
-        elif step.citations or step.text:
-            step = step.model_copy(update={"citations": [], "text": ""})
-        if step.kind in INTERACTIVE_KINDS:
-            if source_id is None:
-                raise PlanProblem(f"no source says what the step {step.id} says")
-            step = step.model_copy(update={"citations": [source_id]})
-        steps.append(step)
-    return plan.model_copy(update={"steps": steps})
+        if source_id is None:
+            raise DataProblem(f"no source says what the step {step.id} says")
+        return step.model_copy(update={"citations": [source_id]})
+
+    return plan.model_copy(update={"steps": [*map(cite, plan.steps)]})
 
 
 def _find_source(step: PlanStep, passages: Sequence[Passage], language: str) -> str | None:
@@ -173,17 +153,15 @@ def _find_source(step: PlanStep, passages: Sequence[Passage], language: str) -> 
     text = " ".join([step.text, *(option.label for option in step.options)])
     terms = lexical.terms_of(lexical.words(text, language))
     shared = {passage.id: len(terms & passage.terms) for passage in passages}
-    cited = next((source_id for source_id in step.citations if shared.get(source_id)), None)
     best = max(shared, key=lambda source_id: shared[source_id])
-    return cited or (best if shared[best] else None)
+    return next((source_id for source_id in (*step.citations, best) if shared.get(source_id)), None)
 
 
 def _read_numbered_steps(passages: Sequence[Passage]) -> Plan | None:
     """Return the numbered steps of the best section that has any."""
     for passage in passages:
-        texts = list(_iterate_numbered_items(passage.section))
+        texts = [*islice(_iterate_numbered_items(passage.section), MAX_STEPS)]
         if len(texts) > 1:
-            texts = texts[:MAX_STEPS]
             steps = [
                 PlanStep(
                     id=f"step-{n}",

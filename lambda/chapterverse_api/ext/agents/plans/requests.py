@@ -1,4 +1,4 @@
-"""Leads a reader through a plan: the first step for a question, then the next one for each answer.
+"""Leads a reader through a plan: the first step for a question, then the next one for each answer. A terminal walks it.
 
 The state of a plan travels with each reply. It is signed, so that the service stores nothing.
 """
@@ -9,20 +9,27 @@ import base64
 import json
 import time
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from chapterverse.errors import InputError
-from chapterverse_api.answer.resources import Models, Resources
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import SourceChunk, dump
 from chapterverse_api.conversation.transcript import Signer
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.requests import ToolCall, TurnTools
-from chapterverse_api.ext.agents.plans.contract import Plan, PlanRequest, PlanResponse, ToolOutcome
 from chapterverse_api.ext.agents.plans.draft import draft_plan
-from chapterverse_api.ext.agents.plans.machine import CallTool, Position, advance, begin
+from chapterverse_api.ext.agents.plans.plan import (
+    CallTool,
+    Plan,
+    PlanRequest,
+    PlanResponse,
+    Position,
+    ToolOutcome,
+    advance,
+    begin,
+)
 from chapterverse_api.ext.check.links.address_filter import AddressFilter
 from chapterverse_api.rejections import parse_request
 from chapterverse_api.service import Service
@@ -93,65 +100,55 @@ def calls_tools(sealed: str) -> bool:
 
 
 def plan_step(
-    service: Service, request: PlanRequest, *, deadline: Deadline, origins: Collection[str] = ()
+    service: Service, request: PlanRequest, *, deadline: Deadline, origins: Sequence[str] = ()
 ) -> PlanResponse:
-    """Return a step of a plan within the day's budget; see `respond`."""
-    resources, tools = service.resources, service.turn_tools(deadline)
-    if request.query is None:
-        return respond(request, resources, deadline=deadline, tools=tools)
-    with resources.reserving(request.query, drafts=True) as models:
-        return respond(request, resources, deadline=deadline, origins=origins, models=models, tools=tools)
-
-
-def plan_for_owner(service: Service, **fields: Any) -> dict[str, Any]:
-    """Return a `PlanResponse` as JSON for the fields of a `PlanRequest`. Nothing is charged."""
-    request, deadline = parse_request(PlanRequest, fields), Deadline()
-    return dump(respond(request, service.resources, deadline=deadline, tools=service.turn_tools(deadline)))
-
-
-def respond(
-    request: PlanRequest,
-    resources: Resources,
-    *,
-    deadline: Deadline,
-    origins: Collection[str] = (),
-    models: Models | None = None,
-    tools: TurnTools | None = None,
-) -> PlanResponse:
-    """Return the first step of a plan for a question, or the next one of a plan.
+    """Return the first step of a plan for a question, or the next one of a plan, within the day's budget.
 
     Raises:
         InputError: the state is invalid or has expired, or the step does not offer the reader's answer.
         IndexFault: there is no index that can be read.
     """
-    call = _caller(tools, deadline)
-    if request.state is None:
-        turn = Turn.open(request.as_query(), resources, deadline=deadline, origins=origins, models=models, tools=tools)
-        with turn.running():
-            return _begin(turn, call)
-    state = PlanState.unseal(request.state, resources.signer)
-    position = advance(state.plan, state.position, request.input, call)
-    return _response(replace(state, position=position), resources.signer)
+    if request.query is None:
+        return _continue(service, request, deadline)
+    with service.resources.reserving(request.query, drafts=True) as models:
+        return _begin(service, request, deadline, origins=origins, models=models)
 
 
-def _begin(turn: Turn, call: CallTool) -> PlanResponse:
-    sources = turn.search()
-    draft = draft_plan(turn)
-    plan = draft.plan
-    cited = {i for step in plan.steps for i in step.citations} if plan else set()
-    turn.complete("planned" if plan else "not_in_docs", len(cited))
-    degraded = turn.explain_degradation(draft.failure, remembered=False)
-    if plan is None:
-        return PlanResponse(status="not_in_docs", nearest=list(sources.found.nearest), degraded_reason=degraded)
-    state = PlanState(plan, begin(plan, call), [source for source in sources.shown if source.id in cited])
-    signer = turn.resources.signer
-    return _response(state, signer, plan=plan.steps, planned_by=draft.planned_by, degraded_reason=degraded)
+def plan_for_owner(service: Service, **fields: Any) -> dict[str, Any]:
+    """Return a `PlanResponse` as JSON for the fields of a `PlanRequest`. Nothing is charged."""
+    request = parse_request(PlanRequest, fields)
+    return dump((_continue if request.query is None else _begin)(service, request, Deadline()))
+
+
+def _begin(service: Service, request: PlanRequest, deadline: Deadline, **more: Any) -> PlanResponse:
+    tools = service.turn_tools(deadline)
+    turn = Turn.open(request.as_query(), service.resources, deadline=deadline, tools=tools, **more)
+    with turn.running():
+        sources = turn.search()
+        draft = draft_plan(turn)
+        plan = draft.plan
+        cited = {i for step in plan.steps for i in step.citations} if plan else set()
+        turn.complete("planned" if plan else "not_in_docs", len(cited))
+        degraded = turn.explain_degradation(draft.failure, remembered=False)
+        if plan is None:
+            return PlanResponse(status="not_in_docs", nearest=list(sources.found.nearest), degraded_reason=degraded)
+        position = begin(plan, _caller(tools, deadline))
+        state = PlanState(plan, position, [source for source in sources.shown if source.id in cited])
+        first = {"plan": plan.steps, "planned_by": draft.planned_by, "degraded_reason": degraded}
+        return _response(state, service.resources.signer, **first)
+
+
+def _continue(service: Service, request: PlanRequest, deadline: Deadline) -> PlanResponse:
+    signer = service.resources.signer
+    state = PlanState.unseal(request.state or "", signer)
+    position = advance(state.plan, state.position, request.input, _caller(service.turn_tools(deadline), deadline))
+    return _response(replace(state, position=position), signer)
 
 
 def _response(state: PlanState, signer: Signer, **first: Any) -> PlanResponse:
     """Return the step at which a reader is, with the fields that only the first response has."""
     position = state.position
-    step = state.plan.step(position.step_id) if position.step_id is not None else None
+    step = None if position.step_id is None else state.plan.step(position.step_id)
     return PlanResponse(
         status="open" if step else "ended",
         title=state.plan.title,
@@ -189,3 +186,44 @@ def _to_type(value: str | float, schema: Mapping[str, Any]) -> str | float:
         return int(number) if number.is_integer() else number
     except (ValueError, OverflowError):
         return value
+
+
+def walk_plan(
+    service: Service,
+    request: Mapping[str, Any],
+    say: Callable[[str], object],
+    complain: Callable[[InputError], object],
+    read: Callable[[], str] | None,
+) -> list[dict[str, Any]]:
+    """Say the steps of a plan to its owner, and return the places that it cites or else the nearest ones.
+
+    Args:
+        complain: gets what is wrong with an input of the reader.
+        read: returns the next input; None says all steps at once.
+    """
+    reply = plan_for_owner(service, **request)
+    none = reply["status"] == "not_in_docs"
+    say("The documentation describes no steps for this." if none else f"{reply['title']}\n")
+    if read is None:
+        for number, step in enumerate((s for s in reply["plan"] if s["text"]), 1):
+            _say_step(number, step, say)
+    number = 0
+    while read is not None and (step := reply["step"]):
+        number += 1
+        for result in reply["results"]:
+            say(f"{result['name']}: {result['text']}\n")
+        _say_step(number, step, say)
+        answer = {"input": text} if (text := read()) else {}
+        try:
+            reply = plan_for_owner(service, state=reply["state"], **answer)
+        except InputError as error:
+            number -= 1
+            complain(error)
+    places: list[dict[str, Any]] = reply["sources"] or reply["nearest"]
+    return places
+
+
+def _say_step(number: int, step: dict[str, Any], say: Callable[[str], object]) -> None:
+    cited = "".join(f" [{i}]" for i in step["citations"])
+    options = (f"\n   {at}) {choice['label']}" for at, choice in enumerate(step["options"], 1))
+    say(f"{number}. {step['text']}{cited}{''.join(options)}\n")

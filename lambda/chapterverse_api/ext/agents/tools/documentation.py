@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -10,8 +11,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from chapterverse.errors import InputError
-from chapterverse_api.contract import AnswerStatus, ChatResponse, Nearest, QuestionText, RequestModel, ResponseModel
-from chapterverse_api.ext.agents.tools.search_docs import SearchArguments, SearchResults, search_docs
+from chapterverse.model import Head
+from chapterverse_api.contract import AnswerStatus, Nearest, QuestionText, RequestModel, ResponseModel
 from chapterverse_api.ext.agents.tools.sections import (
     OVERHEAD_TOKENS,
     LanguageArgument,
@@ -26,12 +27,76 @@ from chapterverse_api.ext.agents.tools.sections import (
     find_page,
     make_tool_query,
     quote_section,
+    search_within_budget,
 )
 from chapterverse_api.ext.agents.tools.tool import Tool, ToolContext, make_tool
-from chapterverse_api.ext.agents.tools.verify_claim import ClaimArguments, ClaimVerdict, verify_claim
+from chapterverse_api.ext.agents.tools.verify_claim import verify_claim
+from chapterverse_api.http.answers import read_final
+from chapterverse_api.index.site_index import SiteIndex
+from chapterverse_api.search.passages import choose
+from chapterverse_api.search.ranking import Candidate
 
+#: Sections of a search at most, within any budget.
+_MAX_RESULTS = 20
 #: Addresses of further sections in a reply, because a page may have hundreds.
 _MAX_LISTED = 20
+
+
+class SearchArguments(RequestModel):
+    query: Annotated[QuestionText, Field(description="A question or keywords.")]
+    version: VersionArgument = None
+    language: LanguageArgument = None
+    filters: RawFilters = Field(default_factory=dict)
+    max_tokens: MaxTokens = 4000
+
+
+class SearchResult(QuotedSection):
+    score: Annotated[float, Field(ge=0, le=1, description="Evidence that it speaks of the query.")]
+    language: str
+    cut: Annotated[bool, Field(description="Whether read_section has more of it.")]
+
+
+class SearchResults(ResponseModel):
+    results: list[SearchResult]
+    answerable: Annotated[
+        Literal["yes", "perhaps", "no"], Field(description="Whether the documentation seems to answer the query.")
+    ]
+    left_out: Annotated[int, Field(description="Further sections that max_tokens has no room for.")]
+    searched_as: Annotated[str | None, Field(description="The query with its mistakes corrected.")]
+    degraded_reason: str | None
+
+
+def search_docs(arguments: SearchArguments, context: ToolContext) -> SearchResults:
+    """Search the official documentation. Returns the best sections with quotes and addresses, within a budget of
+    tokens. Call it first, and read_section for all of a section."""
+    query = make_tool_query(arguments.query, arguments, filters=arguments.filters)
+    retrieval, snapshot = search_within_budget(query, context)
+    results, remaining_tokens = list[SearchResult](), arguments.max_tokens - OVERHEAD_TOKENS
+    candidates = choose(retrieval.candidates, _MAX_RESULTS)
+    for candidate in candidates:
+        result = _make_result(candidate, context.service.resources.index, snapshot.head)
+        size = estimate_cl100k_tokens(json.dumps(result.model_dump(), ensure_ascii=False))
+        if size > remaining_tokens and not results:
+            quote = cut_to(result.quote, max(0, remaining_tokens - (size - estimate_cl100k_tokens(result.quote))))
+            result, size = result.model_copy(update={"quote": quote, "cut": True}), remaining_tokens
+        if size > remaining_tokens:
+            break
+        results.append(result)
+        remaining_tokens -= size
+    return SearchResults(
+        results=results,
+        answerable=retrieval.verdict,
+        left_out=len(candidates) - len(results),
+        searched_as=retrieval.searched if retrieval.searched != arguments.query else None,
+        degraded_reason=retrieval.degraded,
+    )
+
+
+def _make_result(candidate: Candidate, index: SiteIndex, head: Head) -> SearchResult:
+    chunk = candidate.chunk
+    quoted = quote_section(index.public_url(chunk, head), chunk, chunk.text, head)
+    score = round(candidate.evidence, 4)
+    return SearchResult(**quoted.model_dump(), score=score, language=chunk.language, cut=False)
 
 
 class ReadArguments(RequestModel):
@@ -74,10 +139,7 @@ def read_section(arguments: ReadArguments, context: ToolContext) -> ReadResult:
     return ReadResult(
         url=sections[0].url if "#" in arguments.url else sections[0].url.partition("#")[0],
         chapter=first.chapter_title,
-        sections=[
-            quote_section(part.url, part.first.chapter_title, part.first.section_heading, part.text, head)
-            for part in read
-        ],
+        sections=[quote_section(part.url, part.first, part.text, head) for part in read],
         next_offset=arguments.offset + sum(len(part.text) for part in read) if rest else None,
         left=Remainder(
             tokens=sum(estimate_cl100k_tokens(section.text) for section in rest),
@@ -158,10 +220,8 @@ class DocsAnswer(ResponseModel):
 def ask_docs(arguments: AskArguments, context: ToolContext) -> DocsAnswer:
     """Ask the official documentation a question. Returns an answer whose sentences were each checked against the
     sections that they cite, or says that the documentation holds none."""
-    query = make_tool_query(arguments.question, arguments, page_url=arguments.page_url)
-    *_, response = context.service.chat(query, deadline=context.deadline, origins=context.origins)
-    if not isinstance(response, ChatResponse):
-        raise TypeError("An answer ended without its last part.")
+    query = make_tool_query(arguments.question, arguments, filters=arguments.filters, page_url=arguments.page_url)
+    response = read_final(context.service.chat(query, deadline=context.deadline, origins=context.origins))
     head = context.service.resources.index.snapshot(query.docs_version, query.page_url).head
     cited = {i for segment in response.segments for i in segment.citations}
     return DocsAnswer(
@@ -169,9 +229,17 @@ def ask_docs(arguments: AskArguments, context: ToolContext) -> DocsAnswer:
         answer=response.text_with_choices,
         segments=[AnswerSegment(text=one.text, citations=one.citations, check=one.check) for one in response.segments],
         citations=[
-            Citation(id=s.id, **quote_section(s.url or "", s.chapter, s.section, s.snippet, head).model_dump())
-            for s in response.source_chunks
-            if s.id in cited
+            Citation(
+                id=source.id,
+                url=source.url or "",
+                chapter=source.chapter,
+                section=source.section,
+                quote=source.snippet,
+                version=head.version,
+                generation=head.generation,
+            )
+            for source in response.source_chunks
+            if source.id in cited
         ],
         nearest=response.nearest,
         grounding_confidence=response.grounding_confidence,
@@ -186,9 +254,9 @@ def ask_docs(arguments: AskArguments, context: ToolContext) -> DocsAnswer:
 def documentation_tools() -> Mapping[str, Tool]:
     """Return the tools that every site has, by name, in the order in which they are listed."""
     tools = (
-        make_tool("search_docs", "Search the documentation", search_docs, SearchArguments, SearchResults),
-        make_tool("read_section", "Read the documentation", read_section, ReadArguments, ReadResult),
-        make_tool("ask_docs", "Ask the documentation", ask_docs, AskArguments, DocsAnswer),
-        make_tool("verify_claim", "Verify a claim", verify_claim, ClaimArguments, ClaimVerdict),
+        make_tool("search_docs", "Search the documentation", search_docs),
+        make_tool("read_section", "Read the documentation", read_section),
+        make_tool("ask_docs", "Ask the documentation", ask_docs),
+        make_tool("verify_claim", "Verify a claim", verify_claim),
     )
     return {tool.name: tool for tool in tools}

@@ -1,28 +1,33 @@
-"""Reads pages and sections of the index as Markdown, in parts of a size that fits a budget of tokens.
+"""Searches the index, and reads its pages and sections as Markdown, in parts of a size that fits a budget of tokens.
 
 Also the arguments and results that several tools of the documentation share.
 """
 
 from __future__ import annotations
 
-import json
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Annotated, Any
 from urllib.parse import unquote
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from chapterverse.errors import InputError
 from chapterverse.model import PAGE, Chunk, Head
 from chapterverse.store import Snapshot
+from chapterverse_api import rejections
 from chapterverse_api.contract import ChatQuery, ResponseModel
+from chapterverse_api.ext.agents.tools.tool import ToolContext
 from chapterverse_api.index.site_index import SiteIndex, on_page
+from chapterverse_api.log import search_progress
 from chapterverse_api.rejections import make_query
 from chapterverse_api.request_limits import MAX_LANGUAGE_CHARS, MAX_URL_CHARS, MAX_VERSION_CHARS
 from chapterverse_api.search.ranking import section
+from chapterverse_api.search.results import Retrieval
+from chapterverse_api.search.site_search import SearchResources, search_site
 
 #: Tokens around the results of a tool, and around each quote.
 OVERHEAD_TOKENS = 80
@@ -64,21 +69,21 @@ class QuotedSection(ResponseModel):
     generation: int
 
 
-def quote_section(url: str, chapter: str, heading: str | None, quote: str, head: Head) -> QuotedSection:
+def quote_section(url: str, chunk: Chunk, quote: str, head: Head) -> QuotedSection:
+    """Return words of a chunk's section."""
     return QuotedSection(
-        url=url, chapter=chapter, section=heading, quote=quote, version=head.version, generation=head.generation
+        url=url,
+        chapter=chunk.chapter_title,
+        section=chunk.section_heading,
+        quote=quote,
+        version=head.version,
+        generation=head.generation,
     )
 
 
 def make_tool_query(text: str, arguments: Any, **more: Any) -> ChatQuery:
     """Return a query of the API, validated as such."""
-    fields = {
-        "version": arguments.version,
-        "language": arguments.language,
-        "filters": getattr(arguments, "filters", {}),
-        **more,
-    }
-    return make_query(query=text, **fields)
+    return make_query(query=text, version=arguments.version, language=arguments.language, **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,25 +107,17 @@ def estimate_cl100k_tokens(text: str) -> int:
     return math.ceil(ascii_length / _ASCII + (len(text) - ascii_length) * _OTHER)
 
 
-def json_tokens(value: BaseModel) -> int:
-    """Return about how many tokens a value has as JSON."""
-    return estimate_cl100k_tokens(json.dumps(value.model_dump(mode="json"), ensure_ascii=False))
-
-
 def cut_to(text: str, most: int) -> str:
     """Return the beginning of a text with about so many tokens at most, up to the end of a paragraph, line or word."""
     if estimate_cl100k_tokens(text) <= most:
         return text
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if estimate_cl100k_tokens(text[:middle]) <= most else (low, middle - 1)
+    end = bisect_right(range(len(text)), most, key=lambda length: estimate_cl100k_tokens(text[:length])) - 1
     for seam in _SEAMS:
-        end = text.rfind(seam, 0, low)
+        at = text.rfind(seam, 0, end)
         # A seam near the beginning would leave most of the budget unused.
-        if end > low // 2:
-            return text[: end + len(seam)].rstrip()
-    return text[:low]
+        if at > end // 2:
+            return text[: at + len(seam)].rstrip()
+    return text[:end]
 
 
 def find_page(url: str, index: SiteIndex) -> tuple[Snapshot, list[SectionText]]:
@@ -178,9 +175,28 @@ def markdown(sections: Iterable[SectionText]) -> str:
     lines, above = list[str](), tuple[str, ...]()
     for part in sections:
         path = part.first.heading_path
-        common = next((n for n, pair in enumerate(zip(path, above, strict=False)) if pair[0] != pair[1]), None)
-        shared_depth = min(len(path), len(above)) if common is None else common
+        shared_depth = len([*takewhile(lambda pair: pair[0] == pair[1], zip(path, above, strict=False))])
         lines += [f"{'#' * min(6, depth)} {path[depth - 1]}" for depth in range(shared_depth + 1, len(path) + 1)]
         lines.append(part.text)
         above = path
     return "\n\n".join(lines) + "\n"
+
+
+def search_within_budget(query: ChatQuery, context: ToolContext) -> tuple[Retrieval, Snapshot]:
+    """Search within the day's budget, as for an answer."""
+    resources = context.service.resources
+    snapshot = resources.index.snapshot(query.docs_version)
+    with resources.reserving(query.query or "") as models, search_progress() as progress:
+        search = SearchResources(
+            index=resources.index,
+            settings=resources.settings,
+            embedder=models.embedder,
+            reranker=models.reranker,
+            reader=models.reader,
+            deadline=context.deadline,
+            progress=progress,
+        )
+        retrieval = search_site(query, snapshot, search)
+        for part, error in retrieval.failures.items():
+            rejections.report(error, part=part, query_id=progress.id)
+    return retrieval, snapshot

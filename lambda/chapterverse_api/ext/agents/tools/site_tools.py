@@ -26,16 +26,11 @@ from chapterverse_api.contract import RequestModel, ResponseModel
 from chapterverse_api.deadline import ClientDisconnected, Deadline
 from chapterverse_api.draft.draft import Writer
 from chapterverse_api.draft.requests import Passage, ToolCall, ToolResult, ToolSpec
-from chapterverse_api.ext.agents.structured_output.data import MAX_LEAVES, leaf_line, leaves
-from chapterverse_api.ext.agents.structured_output.schema import parse_schema, problem
+from chapterverse_api.ext.agents.data import MAX_LEAVES, leaf_line, leaves
+from chapterverse_api.ext.agents.schema import parse_schema, problem
 from chapterverse_api.ext.agents.tools import documentation
 from chapterverse_api.ext.agents.tools.address_template import AddressTemplate
-from chapterverse_api.ext.agents.tools.tool import (
-    JsonObject,
-    Tool,
-    ToolContext,
-    make_tool,
-)
+from chapterverse_api.ext.agents.tools.tool import JsonObject, RunTool, Tool, ToolContext, make_tool
 from chapterverse_api.service import Service
 
 _MAX_TOOLS, _MAX_BYTES = 16, 32_000
@@ -50,12 +45,13 @@ _SCALARS = {"string", "integer", "number", "boolean"}
 _JSON, _TEXT = ("application/json", "+json"), ("text/plain", "text/markdown")
 
 
-def open_tools(resources: Resources) -> Callable[[Service, Deadline], BoundTools]:
-    """Return what offers the tools that the settings name to a turn. Raises as `SiteTools.open` does."""
+def open_tools(resources: Resources) -> Callable[[Service, Deadline], SiteTools]:
+    """Return what offers the tools that the settings name to a turn. Raises as `read_tools` does."""
     if not isinstance(resources.models.generator, Writer):
         message = f"CHAPTERVERSE_TOOLS is set, but the generator {resources.models.generator.name} calls no tools."
         log.event("error", code="tools_not_offered", message=message)
-    return SiteTools.open(resources.settings).of_turn
+    tools = read_tools(resources.settings)
+    return lambda service, _: SiteTools(tools, service)
 
 
 ToolName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
@@ -113,63 +109,27 @@ def clock(arguments: ClockArguments, _: ToolContext) -> ClockResult:
 
 @dataclass(frozen=True, slots=True)
 class SiteTools:
-    """The tools that the chat's model may call."""
+    """The tools that the chat's model may call, by name. Implements `chapterverse_api.draft.requests.TurnTools`."""
 
     by_name: Mapping[str, Tool]
-    specs: tuple[ToolSpec, ...]
-
-    @classmethod
-    def open(cls, settings: Settings) -> SiteTools:
-        """Return the tools of `settings.tools`; nothing is sent yet.
-
-        Raises:
-            ConfigurationError: the file can't be read, or one of its tools can't be used.
-        """
-        file = _read_file(settings.tools)
-        built_in = {**documentation.documentation_tools(), "datetime": _CLOCK}
-        tools = [built_in[name] for name in dict.fromkeys(file.built_in)]
-        tools += [_tool(entry, settings) for entry in file.tools]
-        if not tools:
-            raise _unusable("names no tool")
-        names = [tool.name for tool in tools]
-        if len(set(names)) < len(names) or {*built_in} & {entry.name for entry in file.tools}:
-            raise _unusable("has two tools of one name, or one with the name of a built-in tool")
-        specs = tuple(ToolSpec(tool.name, tool.description, dict(tool.arguments)) for tool in tools)
-        if len(json.dumps([[s.name, s.description, s.parameters] for s in specs])) > _MAX_BYTES:
-            raise _unusable(f"is longer than {_MAX_BYTES} characters in all, which each question would send")
-        return cls({tool.name: tool for tool in tools}, specs)
-
-    def of_turn(self, service: Service, deadline: Deadline) -> BoundTools:
-        """Return the tools for one turn."""
-        return BoundTools(self, ToolContext(service, deadline))
-
-
-@dataclass(frozen=True, slots=True)
-class BoundTools:
-    """The tools for one turn. Implements `chapterverse_api.draft.requests.TurnTools`."""
-
-    tools: SiteTools
-    context: ToolContext
+    service: Service
 
     @property
     def specs(self) -> Sequence[ToolSpec]:
-        return self.tools.specs
+        return [tool.spec for tool in self.by_name.values()]
 
     def run(self, call: ToolCall, deadline: Deadline) -> ToolResult:
         """Check a call's arguments and make it; see `TurnTools`."""
-        context = ToolContext(self.context.service, deadline, self.context.origins)
         try:
             arguments = _arguments(call.arguments)
-            tool = self.tools.by_name.get(call.name)
+            tool = self.by_name.get(call.name)
             if tool is None:
                 return ToolResult(False, error="There is no such tool.")
             if reason := problem(arguments, tool.arguments) if call.name not in get_args(BuiltIn) else None:
                 return ToolResult(False, error=f"The arguments do not fit: {reason}.")
-            return ToolResult(True, _sources(tool.title, tool.run(arguments, context)))
+            return ToolResult(True, _sources(tool.title, tool.run(arguments, ToolContext(self.service, deadline))))
         except (InputError, rejections.Rejection) as error:
             return ToolResult(False, error=str(error))
-        except RecursionError:
-            return ToolResult(False, error=_NO_ANSWER, cause="The answer is nested too deep.")
         except ChapterVerseError as error:
             # It may name a host.
             return ToolResult(False, error=_NO_ANSWER, cause=str(error))
@@ -181,16 +141,34 @@ class BoundTools:
             return ToolResult(False, error="The tool failed.")
 
 
+def read_tools(settings: Settings) -> dict[str, Tool]:
+    """Return the tools of `settings.tools` by name; nothing is sent yet.
+
+    Raises:
+        ConfigurationError: the file can't be read, or one of its tools can't be used.
+    """
+    file = _read_file(settings.tools)
+    built_in = {**documentation.documentation_tools(), "datetime": _CLOCK}
+    tools = {name: built_in[name] for name in file.built_in} | {one.name: _tool(one, settings) for one in file.tools}
+    if not tools:
+        raise _unusable("names no tool")
+    if len(tools) < len({*file.built_in}) + len(file.tools) or {*built_in} & {entry.name for entry in file.tools}:
+        raise _unusable("has two tools of one name, or one with the name of a built-in tool")
+    if len(json.dumps([[tool.name, tool.description, tool.arguments] for tool in tools.values()])) > _MAX_BYTES:
+        raise _unusable(f"is longer than {_MAX_BYTES} characters in all, which each question would send")
+    return tools
+
+
 def _read_file(path: str) -> ToolFile:
     try:
         text = Path(path).read_text(encoding="utf-8")
-        document = parse_json(text) if path.endswith(".json") else _yaml(text)
-        return ToolFile.model_validate(document)
+        return ToolFile.model_validate(parse_json(text) if path.endswith(".json") else _yaml(text))
     except OSError:
         raise ConfigurationError(f"CHAPTERVERSE_TOOLS names {path}, which can't be read.") from None
     except ValidationError as error:
-        at = ".".join(str(part) for part in error.errors()[0]["loc"])
-        raise _unusable(f"can't be used: {at or 'it'}: {error.errors()[0]['msg'][:200]}") from None
+        first = error.errors()[0]
+        at = ".".join(map(str, first["loc"])) or "it"
+        raise _unusable(f"can't be used: {at}: {first['msg'][:200]}") from None
     except ValueError:
         raise _unusable("is no YAML, or no JSON where its name ends so") from None
 
@@ -219,76 +197,70 @@ def _tool(entry: ToolEntry, settings: Settings) -> Tool:
         schema = parse_schema(entry.name, {"type": "object", "properties": {}, **entry.parameters}, empty=True)
     except InputError as error:
         raise _unusable(f"can't be used: {str(error).rstrip('.')}") from None
-    template, properties = _template(entry, settings), schema["properties"]
-    for name, part in properties.items():
+    template, secrets = _read_template(entry, settings), dict(settings.tool_secrets)
+    for name, part in schema["properties"].items():
         if part.get("type") not in _SCALARS:
             raise _unusable(f"can't be used: {entry.name}: {name[:60]!a} must be text, a number or a boolean")
     if missing := sorted(template.names - {*schema.get("required", ())}):
         raise _unusable(f"can't be used: {entry.name}: {missing[0][:60]!a} of its address is no required parameter")
-    secrets = dict(settings.tool_secrets)
     if unset := [name for name in entry.headers.values() if name not in secrets]:
         raise _unusable(f"can't be used: {entry.name} needs the variable {unset[0]}, which is not set")
     headers = {header: secrets[name] for header, name in entry.headers.items()}
+    closed = {**schema, "additionalProperties": False}
+    run = _make_request(entry, template, headers, settings.allow_private)
+    return Tool(entry.name, entry.title or entry.name, entry.description, closed, {"type": "object"}, run)
+
+
+def _read_template(entry: ToolEntry, settings: Settings) -> AddressTemplate:
+    try:
+        template = AddressTemplate.parse(entry.url)
+        if template.parts.scheme == "http" and template.place not in private_hosts(settings.allow_private):
+            raise ValueError("must begin with https://")
+    except ValueError as error:
+        raise _unusable(f"can't be used: {entry.name}: its address {error}") from None
+    return template
+
+
+def _make_request(
+    entry: ToolEntry, template: AddressTemplate, headers: Mapping[str, str], allow_private: str
+) -> RunTool:
+    """Return what asks a tool's server for one result."""
+    headers = {"Accept": "application/json, text/plain;q=0.9, text/markdown;q=0.9", **headers}
     fetcher = Fetcher(
-        allow_private=settings.allow_private,
+        allow_private=allow_private,
         # Not even its own redirect may lead elsewhere, since the owner's key goes along.
-        hosts=[template.server],
         below=template.folder,
         max_bytes=entry.max_bytes,
         seconds=entry.seconds,
     )
-    closed = {**schema, "additionalProperties": False}
-    run = _ToolRequest(entry, template, fetcher, headers)
-    return Tool(entry.name, entry.title or entry.name, entry.description, closed, {"type": "object"}, run)
 
-
-def _template(entry: ToolEntry, settings: Settings) -> AddressTemplate:
-    """Return the address of a tool.
-
-    Raises:
-        ConfigurationError: it can't be used, or its server is not allowed.
-    """
-    try:
-        template = AddressTemplate.parse(entry.url)
-    except ValueError as error:
-        raise _unusable(f"can't be used: {entry.name}: its address {error}") from None
-    if template.parts.scheme == "http" and template.place not in private_hosts(settings.allow_private):
-        raise _unusable(f"can't be used: {entry.name}: its address must begin with https://")
-    return template
-
-
-@dataclass(frozen=True, slots=True)
-class _ToolRequest:
-    """Asks a server for one result."""
-
-    entry: ToolEntry
-    template: AddressTemplate
-    fetcher: Fetcher
-    headers: Mapping[str, str]
-
-    def __call__(self, arguments: JsonObject, context: ToolContext) -> JsonObject:
+    def run(arguments: JsonObject, context: ToolContext) -> JsonObject:
         deadline = context.deadline
-        seconds = min(self.entry.seconds, deadline.seconds_left)
-        accepted = {"Accept": "application/json, text/plain;q=0.9, text/markdown;q=0.9"}
-        url = self.template.fill(arguments)
-        got = self.fetcher.get(url, {**accepted, **self.headers}, seconds=seconds, closing=deadline.closing)
+        seconds = min(entry.seconds, deadline.seconds_left)
+        got = fetcher.get(template.fill(arguments), headers, seconds=seconds, closing=deadline.closing)
         if got.status != 200:
             raise FetchFailed(f"The tool's server answered with the status {got.status}.")
         kind = got.headers.get("content-type", "").partition(";")[0].strip().lower()
         try:
             text = got.body.decode()
             if kind.endswith(_JSON):
-                return {"output": parse_json(text, parse_constant=lambda _: None)}
+                return {"output": _read_json(text)}
         except ValueError:
             raise FetchFailed("The tool's server answered with something that can't be read.") from None
         if kind not in _TEXT:
             raise FetchFailed("The tool's server answered with neither JSON nor plain text.")
         return {"output": text}
 
+    return run
+
+
+def _read_json(text: str) -> Any:
+    return parse_json(text, parse_constant=lambda _: None)
+
 
 def _arguments(text: str) -> dict[str, Any]:
     try:
-        arguments = parse_json(text, parse_constant=lambda _: None) if len(text) <= _MAX_ARGUMENT_CHARS else None
+        arguments = _read_json(text) if len(text) <= _MAX_ARGUMENT_CHARS else None
     except ValueError:
         arguments = None
     if not isinstance(arguments, dict):
@@ -315,4 +287,4 @@ def _source(path: tuple[str, ...], text: str, url: str | None = None) -> Passage
     return Passage("", path, text, text, score=0.0, url=url)
 
 
-_CLOCK = make_tool("datetime", "Date and time", clock, ClockArguments, ClockResult)
+_CLOCK = make_tool("datetime", "Date and time", clock)

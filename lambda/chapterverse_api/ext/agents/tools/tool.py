@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, get_type_hints
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from chapterverse.errors import InputError
 from chapterverse.text.json_text import parse_json
-from chapterverse_api import rejections
 from chapterverse_api.contract import dump
 from chapterverse_api.deadline import Deadline
+from chapterverse_api.draft.requests import ToolSpec
+from chapterverse_api.rejections import parse_request
 
 if TYPE_CHECKING:
     from chapterverse_api.service import Service
 
 #: A JSON Schema, or a value that one describes.
 JsonObject: TypeAlias = Mapping[str, Any]
-
-_Arguments = TypeVar("_Arguments", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,27 +57,24 @@ class Tool:
     result: JsonObject
     run: RunTool
 
+    @property
+    def spec(self) -> ToolSpec:
+        """The tool as it is offered to a model."""
+        return ToolSpec(self.name, self.description, dict(self.arguments))
 
-def make_tool(
-    name: str,
-    title: str,
-    function: Callable[[_Arguments, ToolContext], BaseModel],
-    arguments: type[_Arguments],
-    result: type[BaseModel],
-) -> Tool:
-    """Wrap a function over models as a tool; its docstring becomes the description."""
+
+def make_tool(name: str, title: str, function: Callable[[Any, ToolContext], BaseModel]) -> Tool:
+    """Wrap a function over models as a tool. Its annotations become the schemas, its docstring the description."""
+    types = get_type_hints(function, include_extras=True)
+    arguments: type[BaseModel] = types["arguments"]
 
     def run(document: JsonObject, context: ToolContext) -> JsonObject:
-        try:
-            parsed = arguments.model_validate(_present(document, arguments))
-        except ValidationError as error:
-            problems = [{**problem, "loc": ("arguments", *problem["loc"])} for problem in error.errors()]
-            rejected = rejections.from_problems(problems, {*arguments.model_fields}, subject="The object of arguments")
-            raise InputError(rejected.message, field=rejected.field) from None
-        return dump(function(parsed, context))
+        present = _present(document, arguments)
+        return dump(function(parse_request(arguments, present, subject="The object of arguments"), context))
 
     description = " ".join((function.__doc__ or "").split())
-    return Tool(name, title, description, _make_schema(arguments), _make_schema(result, "serialization"), run)
+    schemas = _make_schema(arguments), _make_schema(types["return"], "serialization")
+    return Tool(name, title, description, *schemas, run)
 
 
 def _present(document: JsonObject, arguments: type[BaseModel]) -> dict[str, Any]:

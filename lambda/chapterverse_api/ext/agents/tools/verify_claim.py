@@ -16,18 +16,21 @@ from chapterverse.model import Head
 from chapterverse.text.sentences import Sentence, split
 from chapterverse_api import rejections
 from chapterverse_api.contract import Nearest, RequestModel, ResponseModel
-from chapterverse_api.draft.requests import Passage
-from chapterverse_api.ext.agents.tools.search_docs import search_within_budget
-from chapterverse_api.ext.agents.tools.sections import LanguageArgument, Url, VersionArgument, make_tool_query
+from chapterverse_api.ext.agents.tools.sections import (
+    LanguageArgument,
+    Url,
+    VersionArgument,
+    make_tool_query,
+    search_within_budget,
+)
 from chapterverse_api.ext.agents.tools.tool import ToolContext
-from chapterverse_api.ext.check.results import SourceVerdict
+from chapterverse_api.ext.check.verdict import Outcome
 from chapterverse_api.ext.check.verifier import Verifier
 from chapterverse_api.ext.models.citation_marks import CitationMarks
-from chapterverse_api.ext.models.second_votes import SecondVotes, check_sentence
+from chapterverse_api.ext.models.segments import SecondVotes, check_sentence
 from chapterverse_api.index.site_index import SiteIndex, on_page
-from chapterverse_api.search.passages import choose, make_passages
+from chapterverse_api.search.passages import choose, make_passages, make_place
 from chapterverse_api.search.ranking import Candidate
-from chapterverse_api.search.results import Retrieval
 
 #: Sentences of a claim: each is searched for.
 _MAX_SENTENCES = 5
@@ -53,6 +56,12 @@ class ClaimArguments(RequestModel):
 
 
 ClaimOutcome = Literal["supported", "contradicted", "not_found"]
+_WORST_FIRST = ("contradicted", "not_found", "supported")
+_VERDICTS: dict[Outcome, ClaimOutcome] = {
+    "supports": "supported",
+    "contradicts": "contradicted",
+    "silent": "not_found",
+}
 
 
 class Statement(ResponseModel):
@@ -106,110 +115,87 @@ def verify_claim(arguments: ClaimArguments, context: ToolContext) -> ClaimVerdic
     index = context.service.resources.index
     filters = {"url": {"$in": _addresses(arguments, index)}} if arguments.urls else {}
     with _second_votes(context) as votes:
-        checks = [_StatementCheck.run(s, arguments, filters, context, votes) for s in sentences]
-    if not any(check.verdict.is_claim for check in checks):
+        checks = [_check_sentence(s, arguments, filters, context, votes) for s in sentences]
+    claims = [check.statement for check in checks if check.statement.verdict]
+    if not claims:
         raise InputError("claim states nothing that could be checked: write it as a sentence.", field="claim")
-    head = checks[0].head
-    statements = [check.statement() for check in checks]
     # One contradiction makes a claim wrong, and one sentence that is not found leaves it open.
-    order = ("contradicted", "not_found", "supported")
-    deciding = min((s for s in statements if s.verdict), key=lambda s: order.index(s.verdict or ""))
+    deciding = min(claims, key=lambda statement: _WORST_FIRST.index(statement.verdict or ""))
     return ClaimVerdict(
-        verdict=deciding.verdict or "not_found",
-        quote=deciding.quote,
-        url=deciding.url,
-        chapter=deciding.chapter,
-        section=deciding.section,
-        confidence=min(s.confidence for s in statements if s.verdict),
-        statements=statements,
-        nearest=next((c.nearest(index) for c in checks if c.verdict.outcome == "silent"), []),
-        version=head.version,
-        generation=head.generation,
-        degraded_reason=next((c.retrieval.degraded for c in checks if c.retrieval.degraded), None),
+        **deciding.model_dump(include={"verdict", "quote", "url", "chapter", "section"}),
+        confidence=min(statement.confidence for statement in claims),
+        statements=[check.statement for check in checks],
+        nearest=next((check.nearest for check in checks if check.outcome == "silent"), []),
+        version=checks[0].head.version,
+        generation=checks[0].head.generation,
+        degraded_reason=next((check.degraded for check in checks if check.degraded), None),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _StatementCheck:
-    """One sentence of a claim with its sources and their verdict.
+class _SentenceCheck:
+    """One sentence of a claim, and what sections say of it.
 
     Attributes:
-        candidates: the best candidates, one of each section.
-        sources: the sources as passages.
+        nearest: the first of these sections.
+        degraded: what did not work in the search for them; None if all did.
     """
 
-    sentence: Sentence
-    retrieval: Retrieval
+    outcome: Outcome
+    statement: Statement
+    nearest: list[Nearest]
     head: Head
-    candidates: Sequence[Candidate]
-    sources: Sequence[Passage]
-    verdict: SourceVerdict
+    degraded: str | None
 
-    @classmethod
-    def run(
-        cls,
-        sentence: Sentence,
-        arguments: ClaimArguments,
-        filters: dict[str, Any],
-        context: ToolContext,
-        votes: SecondVotes | None,
-    ) -> _StatementCheck:
-        query = make_tool_query(sentence.plain_text, arguments, filters=filters)
-        retrieval, snapshot = search_within_budget(query, context)
 
-        def compare(found: Sequence[Candidate], votes: SecondVotes | None) -> _StatementCheck:
-            index = context.service.resources.index
-            candidates = choose(found, _MAX_COMPARED)
-            pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in candidates}}
-            sources = make_passages(candidates, lambda chunk: index.public_url(chunk, snapshot.head), pages)
-            language = candidates[0].chunk.language if candidates else snapshot.head.main_language
-            idf = partial(read_weights, languages=snapshot.head.languages, snapshot=snapshot)
-            # A claim is a question too, and may be about what the docs don't know. Who names pages says where.
-            question = None if arguments.urls else retrieval.question
-            verifier = Verifier(sources, language, idf, question=question)
-            # As of an answer's sentence, whose marks of sources are no words of it.
-            text, _ = CitationMarks(sources).remove(sentence.plain_text)
-            stated = replace(sentence, plain_text=text)
-            checked, vote = check_sentence(verifier, stated, (), votes)
-            if vote and vote.rejects():
-                verifier.reject(checked)
-            return cls(stated, retrieval, snapshot.head, candidates, sources, verifier.verdict(checked))
+def _check_sentence(
+    sentence: Sentence,
+    arguments: ClaimArguments,
+    filters: dict[str, Any],
+    context: ToolContext,
+    votes: SecondVotes | None,
+) -> _SentenceCheck:
+    query = make_tool_query(sentence.plain_text, arguments, filters=filters)
+    retrieval, snapshot = search_within_budget(query, context)
+    index, head = context.service.resources.index, snapshot.head
 
-        # An answer would be made from the strong ones, and the chat gives a sentence the same verdict. What they don't
-        # say another section may still contradict.
-        strong, every = retrieval.strong, retrieval.candidates
-        check = compare(strong or every, votes)
-        if check.verdict.outcome == "silent" and strong:
-            # A vote only takes support away, and is paid for.
-            among_all = compare(every, None)
-            check = among_all if among_all.verdict.outcome == "contradicts" else check
-        return check
-
-    def statement(self) -> Statement:
-        verdict = self.verdict
-        at = next((n for n, source in enumerate(self.sources) if source.id == verdict.id), None)
-        chunk = None if at is None else self.candidates[at].chunk
-        verdicts: dict[str, ClaimOutcome] = {
-            "supports": "supported",
-            "contradicts": "contradicted",
-            "silent": "not_found",
-        }
-        return Statement(
-            text=self.sentence.plain_text,
-            verdict=verdicts[verdict.outcome] if verdict.is_claim else None,
-            quote=verdict.quote if chunk else None,
-            url=None if at is None else self.sources[at].url,
-            chapter=chunk.chapter_title if chunk else None,
-            section=chunk.section_heading if chunk else None,
+    def compare(found: Sequence[Candidate], votes: SecondVotes | None) -> _SentenceCheck:
+        candidates = choose(found, _MAX_COMPARED)
+        pages = {path: snapshot.page(path) for path in {c.chunk.source_file_path for c in candidates}}
+        sources = make_passages(candidates, lambda chunk: index.public_url(chunk, head), pages)
+        language = candidates[0].chunk.language if candidates else head.main_language
+        idf = partial(read_weights, languages=head.languages, snapshot=snapshot)
+        # A claim is a question too, and may be about what the docs don't know. Who names pages says where.
+        question = None if arguments.urls else retrieval.question
+        verifier = Verifier(sources, language, idf, question=question)
+        # As of an answer's sentence, whose marks of sources are no words of it.
+        text, _ = CitationMarks(sources).remove(sentence.plain_text)
+        checked, vote = check_sentence(verifier, replace(sentence, plain_text=text), (), votes)
+        if vote and vote.rejects():
+            verifier.reject(checked)
+        verdict = verifier.verdict(checked)
+        # The ids of passages count from 1.
+        deciding = candidates[int(verdict.id) - 1].chunk if verdict.id else None
+        statement = Statement(
+            text=text,
+            verdict=_VERDICTS[verdict.outcome] if verdict.is_claim else None,
+            quote=verdict.quote if deciding else None,
+            url=(index.public_url(deciding, head) or None) if deciding else None,
+            chapter=deciding.chapter_title if deciding else None,
+            section=deciding.section_heading if deciding else None,
             confidence=round(verdict.probability, 4),
         )
+        nearest = [make_place(c.chunk, index.public_url(c.chunk, head)) for c in candidates[:_MAX_NEAREST]]
+        return _SentenceCheck(verdict.outcome, statement, nearest, head, retrieval.degraded)
 
-    def nearest(self, index: SiteIndex) -> list[Nearest]:
-        chunks = [candidate.chunk for candidate in self.candidates[:_MAX_NEAREST]]
-        return [
-            Nearest(chapter=c.chapter_title, section=c.section_heading, url=index.public_url(c, self.head))
-            for c in chunks
-        ]
+    # An answer would be made from the strong ones, and the chat gives a sentence the same verdict. What they don't
+    # say another section may still contradict.
+    check = compare(retrieval.strong or retrieval.candidates, votes)
+    if check.outcome == "silent" and retrieval.strong:
+        # A vote only takes support away, and is paid for.
+        among_all = compare(retrieval.candidates, None)
+        return among_all if among_all.outcome == "contradicts" else check
+    return check
 
 
 @contextmanager
@@ -219,12 +205,12 @@ def _second_votes(context: ToolContext) -> Iterator[SecondVotes | None]:
         if models.checker is None:
             yield None
             return
-        with closing(SecondVotes(models.checker, "", context.deadline, _report_checker)) as votes:
+
+        def report(error: ProviderError) -> None:
+            rejections.report(error, part="checker")
+
+        with closing(SecondVotes(models.checker, "", context.deadline, report)) as votes:
             yield votes
-
-
-def _report_checker(error: ProviderError) -> None:
-    rejections.report(error, part="checker")
 
 
 def _addresses(arguments: ClaimArguments, index: SiteIndex) -> list[str]:

@@ -109,12 +109,6 @@ def is_program_name(name: str) -> bool:
     return _PROGRAM.fullmatch(name) is not None
 
 
-def is_reserved(name: str) -> bool:
-    """Whether a host is reserved, or has no dot: such a name leads to no machine of another network."""
-    labels = name.rstrip(".").lower().split(".")
-    return len(labels) == 1 or labels[-1] in _RESERVED or _RESERVED_DOMAIN.fullmatch(name.rstrip(".")) is not None
-
-
 def is_numeric_address(number: str, path: str, *, user: bool, argument: bool) -> bool:
     """Whether a number is the address of a machine.
 
@@ -141,9 +135,11 @@ def is_numeric_address(number: str, path: str, *, user: bool, argument: bool) ->
 
 
 def leads_nowhere(host: str) -> bool:
-    """Whether a host is of the reader's own machine or network, or of no machine."""
-    address = _read_address(host)
-    return is_reserved(host) if address is None else _is_local(address)
+    """Whether a host is of the reader's own machine or network, or of no machine: reserved, or without a dot."""
+    if address := _read_address(host):
+        return _is_local(address)
+    labels = host.rstrip(".").lower().split(".")
+    return len(labels) == 1 or labels[-1] in _RESERVED or _RESERVED_DOMAIN.fullmatch(host.rstrip(".")) is not None
 
 
 def _is_local(address: IPv4Address | IPv6Address) -> bool:

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from chapterverse.errors import ConfigurationError, IndexMissing, InputError
-from chapterverse.ext.transfer.export_file import read_export
-from chapterverse.ext.transfer.maintenance import fill
+from chapterverse.ext.transfer.maintenance import fill, read_export
 from chapterverse.indexing.target import Target
 from chapterverse.ledger import open_ledger
 from chapterverse.model import EmbedderCard, Head, Scope

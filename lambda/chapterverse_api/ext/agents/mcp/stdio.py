@@ -7,7 +7,6 @@ end of the input, open requests are still answered, which takes no longer than a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 from typing import Any, BinaryIO
@@ -32,24 +31,21 @@ def serve(service: Service, read: BinaryIO, write: BinaryIO) -> None:
         write: gets nothing but messages.
     """
     with ThreadPoolExecutor(_THREADS, "chapterverse-mcp") as pool:
-        client = _Client(service, write, lambda work: pool.submit(work))
+        client = _Client(service, write, pool)
         while line := read.readline(MAX_BODY_BYTES + 2):
             if not line.endswith(b"\n") and len(line) > MAX_BODY_BYTES:
-                _skip_line(read)
+                # The rest of the line.
+                while (rest := read.readline(MAX_BODY_BYTES)) and not rest.endswith(b"\n"):
+                    pass
             if line.strip():
                 client.take(line)
-
-
-def _skip_line(read: BinaryIO) -> None:
-    while (rest := read.readline(MAX_BODY_BYTES)) and not rest.endswith(b"\n"):
-        pass
 
 
 class _Client:
     """The program at the other end, and its open requests."""
 
-    def __init__(self, service: Service, write: BinaryIO, submit: Callable[[Callable[[], None]], Any]) -> None:
-        self._service, self._write, self._submit = service, write, submit
+    def __init__(self, service: Service, write: BinaryIO, pool: ThreadPoolExecutor) -> None:
+        self._service, self._write, self._pool = service, write, pool
         self._lock = Lock()
         self._running: dict[Id, Deadline] = {}
 
@@ -61,18 +57,16 @@ class _Client:
                 raise McpError(INVALID_REQUEST, f"The line is over {MAX_BODY_BYTES // 1024} KB.")
             message = parse_body(line)
             request_id = read_id(message)
-            call = read_call(message, None)
+            self._begin(read_call(message, None))
         except Rejection as rejection:
             self._send(McpError.from_rejection(rejection).reply(request_id))
         except McpError as error:
             self._send(error.reply(request_id))
-        else:
-            self._begin(call)
 
     def _begin(self, call: McpCall) -> None:
         if call.id is not None:
             deadline = self._running[call.id] = Deadline()
-            self._submit(lambda: self._answer(call, deadline))
+            self._pool.submit(self._answer, call, deadline)
         elif call.method == "notifications/cancelled":
             running = self._running.get(read_id({"id": call.params.get("requestId")}))
             if running:

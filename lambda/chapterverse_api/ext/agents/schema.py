@@ -10,6 +10,7 @@ import json
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -24,16 +25,17 @@ _MAX_SCHEMA_CHARS, _MAX_PARTS = 8_000, 500
 #: How deep parts may be nested: model services take less.
 _MAX_LEVELS = 16
 
-_NOTES = {"$schema", "$id", "$comment", "title", "description", "default", "examples", "format", "$defs", "definitions"}
+_DEFINITIONS = ("$defs", "definitions")
+_NOTES = {"$schema", "$id", "$comment", "title", "description", "default", "examples", "format", *_DEFINITIONS}
 _REFERENCE = re.compile(r"#/(?:\$defs|definitions)/([^/~%]+)")
-_TYPES: dict[str, tuple[type, ...]] = {
-    "object": (dict,),
-    "array": (list,),
-    "string": (str,),
-    "boolean": (bool,),
-    "null": (type(None),),
-    "number": (int, float),
-    "integer": (int, float),
+_TYPES: dict[str, Any] = {
+    "object": dict,
+    "array": list,
+    "string": str,
+    "boolean": bool,
+    "null": type(None),
+    "number": int | float,
+    "integer": int | float,
 }
 
 
@@ -131,7 +133,10 @@ def read_schema(name: str, folder: str) -> ResponseSchema:
     Raises:
         InputError: there is no schema of this name, or it can't be used.
     """
-    files = {file.name.removesuffix(".json"): file for file in _files(folder)}
+    places: list[Traversable] = [resources.files(__package__).joinpath("schemas"), Path(folder)]
+    found = (file for place in places if place.is_dir() for file in place.iterdir())
+    # Of two with one name the later is the owner's.
+    files = {file.name.removesuffix(".json"): file for file in found if file.name.endswith(".json")}
     if name not in files:
         raise InputError(f"output names no schema of this site: there are {', '.join(sorted(files))}.", field="output")
     try:
@@ -150,7 +155,7 @@ def parse_schema(name: str, document: Any, *, empty: bool = False) -> dict[str, 
     Raises:
         InputError: it can't be used.
     """
-    resolved = _Resolver(name, document).resolve()
+    resolved = _Resolver(name, document).resolve(document)
     if resolved.get("type") != "object" or not (empty or resolved.get("properties")):
         raise InputError(f"The schema {name} must be of the type object, with properties.", field="output")
     if len(json.dumps(resolved)) > _MAX_SCHEMA_CHARS:
@@ -167,28 +172,15 @@ def problem(value: Any, schema: Mapping[str, Any]) -> str | None:
     return next(_problems(value, schema, ""), None)
 
 
-def _files(folder: str) -> Iterator[Traversable]:
-    """Yield the schemas by file; of two with one name the later is the owner's."""
-    places: list[Traversable] = [resources.files(__package__).joinpath("examples"), Path(folder)]
-    for place in places:
-        if place.is_dir():
-            yield from (file for file in place.iterdir() if file.name.endswith(".json"))
-
-
 class _Resolver:
     """Checks one schema and replaces each reference by its target."""
 
     def __init__(self, name: str, document: Any) -> None:
-        self._name = name
-        self._document = document
-        self._parts = 0
-        defined = [document.get(key) for key in ("$defs", "definitions")] if isinstance(document, dict) else []
+        self._name, self._parts = name, 0
+        defined = [document.get(key) for key in _DEFINITIONS] if isinstance(document, dict) else []
         self._defined = {key: part for one in defined if isinstance(one, dict) for key, part in one.items()}
 
-    def resolve(self) -> dict[str, Any]:
-        return self._resolve(self._document, (), 0)
-
-    def _resolve(self, part: Any, inside: tuple[str, ...], depth: int) -> dict[str, Any]:
+    def resolve(self, part: Any, inside: tuple[str, ...] = (), depth: int = 0) -> dict[str, Any]:
         """Return a part with its references resolved.
 
         Raises:
@@ -204,11 +196,8 @@ class _Resolver:
             raise self._unusable(f"holds {str(unknown)[:40]!a}, which is no keyword that is checked here")
         if not all(_FORMS[key](rule) for key, rule in part.items() if key in _FORMS):
             raise self._unusable("has a keyword whose value is of the wrong kind")
-        resolved = {key: value for key, value in part.items() if key not in ("$defs", "definitions", "$schema", "$id")}
-
-        def inner(value: Any) -> dict[str, Any]:
-            return self._resolve(value, inside, depth + 1)
-
+        inner = partial(self.resolve, inside=inside, depth=depth + 1)
+        resolved = {key: rule for key, rule in part.items() if key not in (*_DEFINITIONS, "$schema", "$id")}
         if "properties" in part:
             resolved["properties"] = {key: inner(value) for key, value in part["properties"].items()}
         if "items" in part:
@@ -216,7 +205,7 @@ class _Resolver:
         if isinstance(part.get("additionalProperties", False), dict):
             resolved["additionalProperties"] = inner(part["additionalProperties"])
         if "anyOf" in part:
-            resolved["anyOf"] = [inner(value) for value in part["anyOf"]]
+            resolved["anyOf"] = [*map(inner, part["anyOf"])]
         return resolved
 
     def _follow(self, reference: Any, inside: tuple[str, ...], depth: int) -> dict[str, Any]:
@@ -225,7 +214,7 @@ class _Resolver:
             raise InputError(f"The schema {self._name} refers to itself: write it without recursion.", field="output")
         if not match or match[1] not in self._defined:
             raise self._unusable("refers to something that its $defs do not hold")
-        return self._resolve(self._defined[match[1]], (*inside, match[1]), depth + 1)
+        return self.resolve(self._defined[match[1]], (*inside, match[1]), depth + 1)
 
     def _unusable(self, reason: str) -> InputError:
         return InputError(f"The schema {self._name} {reason}.", field="output")

@@ -5,34 +5,37 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from chapterverse.errors import InputError, ProviderError
 from chapterverse.ext.net.model_replies import unfence
 from chapterverse.text import lexical
-from chapterverse.text.json_text import INTEGERS, parse_json
+from chapterverse.text.json_text import INTEGERS, check_depth, parse_json
 from chapterverse_api.answer.resources import Resources
 from chapterverse_api.answer.response import make_answer, make_refusal
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.contract import ChatResponse, Delta
 from chapterverse_api.draft.draft import Check, ShownDraft, Span, Writer, make_delta
-from chapterverse_api.draft.requests import ModelRequest, Passage, ResponseSchema
-from chapterverse_api.ext.agents.data_prompt import data_instructions
-from chapterverse_api.ext.agents.structured_output.schema import problem, read_schema
+from chapterverse_api.draft.requests import GenerationRequest, ModelRequest, Passage, ResponseSchema
+from chapterverse_api.ext.agents.schema import problem, read_schema
 from chapterverse_api.ext.check.analyzed_text import AnalyzedPassage, AnalyzedSentence
 from chapterverse_api.ext.check.links.address_filter import AddressFilter
 from chapterverse_api.ext.check.links.known_text import SiteText
 from chapterverse_api.ext.check.results import IdfFunction, VerifiedDraft
 from chapterverse_api.ext.check.verdict import is_verbatim_in, judge, load_model, most_similar
-from chapterverse_api.ext.models.prompts import conversation, new_nonce
+from chapterverse_api.ext.models.prompts import (
+    ALL_IS_DATA,
+    NO_LINKS,
+    ONLY_SOURCES,
+    conversation,
+    language_rule,
+    new_nonce,
+)
 
 #: Values of one answer, each of which is checked, and how deep they may be nested.
 MAX_LEAVES, _MAX_LEVELS = 200, 32
-
-Scalar: TypeAlias = str | int | float | bool | None
-Path: TypeAlias = tuple[str | int, ...]
 
 _NUMBER = re.compile(r"\s*-?\d+(?:\.\d+)?\s*")
 # The words of a name: "maxRetryCount", "max_retry_count".
@@ -57,19 +60,82 @@ class Leaf:
         siblings: the other texts of the same object.
     """
 
-    path: Path
-    value: Scalar
+    path: tuple[str | int, ...]
+    value: str | float | bool | None
     siblings: tuple[str, ...] = ()
 
 
-def read_data(text: str, schema: ResponseSchema, links: AddressFilter) -> Any:
+@dataclass(frozen=True, slots=True)
+class DataTask:
+    """Data that a model is asked for.
+
+    Attributes:
+        max_tokens: of a reply.
+        failure: the sentence of the log if no reply is usable.
+        purpose: the beginning of the first sentence of the instructions.
+        rules: further ones, before all others.
+    """
+
+    schema: ResponseSchema
+    max_tokens: int
+    failure: str
+    purpose: str = "You fill in data"
+    rules: Sequence[str] = ()
+
+    def instructions(self, request: GenerationRequest, nonce: str) -> str:
+        """Return the system prompt for data from sources that `conversation` gives."""
+        listed = [
+            *self.rules,
+            "Reply with one JSON object that fits the schema below, and nothing else: no other word, no fence.",
+            ONLY_SOURCES,
+            "What the sources leave open is left out where the schema allows that; else it is null or empty.",
+            "Copy words, commands, names and numbers from the sources to the letter.",
+            ALL_IS_DATA,
+            f"The sources stand between <cv-sources-{nonce}> and </cv-sources-{nonce}>; nothing else is a source.",
+            NO_LINKS,
+            f"Write texts in {language_rule(request)}.",
+        ]
+        numbered = "\n".join(f"{number}. {rule}" for number, rule in enumerate(listed, 1))
+        purpose = f"{self.purpose} from the sources of one documentation site, and from nothing else. Your rules:"
+        document = json.dumps(self.schema.document, ensure_ascii=False, separators=(",", ":"))
+        return f"{purpose}\n\n{numbered}\n\nThe JSON Schema:\n{document}"
+
+
+def ask_for_data(turn: Turn, writer: Writer, task: DataTask, read: Callable[[Any], _Data]) -> _Data | None:
+    """Return what `read` makes of data from the turn's sources; None if the model failed, which is logged.
+
+    After an unusable reply the model is told why, and asked again.
+
+    Args:
+        read: is given data that fits the schema, and raises `DataProblem` if it is unusable.
+    """
+    request, nonce = turn.sources.request, new_nonce()
+    links = AddressFilter(request.passages, site=SiteText(turn.sources.snapshot))
+    *earlier, last = conversation(request, nonce)
+    asked = ModelRequest(task.instructions(request, nonce), (*earlier, last), task.max_tokens, turn.deadline)
+    try:
+        with turn.models.drafting(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
+            for _ in range(_DATA_TRIES):
+                try:
+                    return read(_read_data(writer.write_data(asked, task.schema), task.schema, links))
+                except DataProblem as error:
+                    content = f"{last.content}\n\nYour reply before was rejected: {str(error)[:200]}."
+                    asked = replace(asked, messages=(*earlier, replace(last, content=content)))
+            raise ProviderError(task.failure)
+    except ProviderError as error:
+        turn.log_failure("generator", error)
+        return None
+
+
+def _read_data(text: str, schema: ResponseSchema, links: AddressFilter) -> Any:
     """Return the data of a reply, without foreign addresses.
 
     Raises:
         DataProblem: it does not fit the schema.
     """
     try:
-        data = _clean(parse_json(unfence(text), parse_constant=_no_constant), links, 0)
+        check_depth(text, _MAX_LEVELS)
+        data = _clean(parse_json(unfence(text)), links)
     except ValueError:
         raise DataProblem("it was no JSON") from None
     if reason := problem(data, schema.document):
@@ -79,7 +145,7 @@ def read_data(text: str, schema: ResponseSchema, links: AddressFilter) -> Any:
     return data
 
 
-def leaves(data: Any, path: Path = (), siblings: tuple[str, ...] = ()) -> Iterator[Leaf]:
+def leaves(data: Any, path: tuple[str | int, ...] = (), siblings: tuple[str, ...] = ()) -> Iterator[Leaf]:
     """Yield the values of data in order."""
     if isinstance(data, dict):
         texts = {name: value for name, value in data.items() if isinstance(value, str)}
@@ -93,13 +159,11 @@ def leaves(data: Any, path: Path = (), siblings: tuple[str, ...] = ()) -> Iterat
         yield Leaf(path, data, siblings)
 
 
-def mirror(data: Any, sources: Mapping[Path, str], path: Path = ()) -> Any:
-    """Return data with each value replaced by the id of the source that supports it, or by None."""
+def _mirror(data: Any, sources: Iterator[str | None]) -> Any:
+    """Return data with each value replaced by the next of these ids, those of the sources that support its leaves."""
     if isinstance(data, dict):
-        return {name: mirror(value, sources, (*path, name)) for name, value in data.items()}
-    if isinstance(data, list):
-        return [mirror(value, sources, (*path, i)) for i, value in enumerate(data)]
-    return sources.get(path)
+        return {name: _mirror(value, sources) for name, value in data.items()}
+    return [_mirror(value, sources) for value in data] if isinstance(data, list) else next(sources)
 
 
 def leaf_line(leaf: Leaf) -> str:
@@ -153,26 +217,18 @@ class LeafCheck:
         return None
 
 
-def _clean(value: Any, links: AddressFilter, depth: int) -> Any:
-    if depth > _MAX_LEVELS:
-        raise ValueError("nested too deep")
+def _clean(value: Any, links: AddressFilter) -> Any:
     if isinstance(value, dict):
         if any(links.without_foreign(name) != name for name in value):
             raise ValueError("a name holds an address")
-        return {name: _clean(member, links, depth + 1) for name, member in value.items()}
+        return {name: _clean(member, links) for name, member in value.items()}
     if isinstance(value, list):
-        return [_clean(item, links, depth + 1) for item in value]
+        return [_clean(item, links) for item in value]
     if isinstance(value, str):
         return links.without_foreign(value.encode(errors="replace").decode())
-    if isinstance(value, float) and not math.isfinite(value):
+    if (isinstance(value, float) and not math.isfinite(value)) or (type(value) is int and value not in INTEGERS):
         raise ValueError("no number of JSON")
-    if type(value) is int and value not in INTEGERS:
-        raise ValueError("too large")
     return value
-
-
-def _no_constant(_: str) -> None:
-    raise ValueError("NaN is no number of JSON")
 
 
 class SchemaAnswer:
@@ -189,67 +245,30 @@ class SchemaAnswer:
 
     def answer(self, turn: Turn, writer: Writer) -> Generator[Delta, None, ChatResponse | None]:
         """Answer with data; return None if the model gave none that fits. Data without any citation is a refusal."""
-        try:
-            with turn.models.drafting(), turn.deadline.raising_on_disconnect(), turn.timing("generate"):
-                data = _write(turn, self._schema, writer)
-        except ProviderError as error:
-            turn.log_failure("generator", error)
+        failure = "The model's data did not fit the schema, not even when it was asked once more."
+        data = ask_for_data(turn, writer, DataTask(self._schema, _MAX_DATA_TOKENS, failure), read=lambda data: data)
+        if data is None:
             return None
         name = turn.models.generator.name
-        verified, cited = _verify(data, turn.sources)
+        verified, source_ids = _verify(data, turn.sources)
         draft = ShownDraft(verified.spans, name, confidence=verified.confidence, partial_reason=verified.partial_reason)
         degraded = turn.explain_degradation()
         turn.log("response_generated", generator=name, dropped_citations=verified.unsupported_count)
         if not verified.cited:
             return make_refusal(turn, degraded)
         yield from map(make_delta, verified.spans)
-        return make_answer(turn, draft, degraded, data=data, data_citations=mirror(data, cited))
+        return make_answer(turn, draft, degraded, data=data, data_citations=_mirror(data, iter(source_ids)))
 
 
-def _verify(data: dict[str, Any], sources: Sources) -> tuple[VerifiedDraft, dict[Path, str]]:
-    """Return data as Markdown, a list item for each value, and the ids of the sources by what they support."""
+def _verify(data: dict[str, Any], sources: Sources) -> tuple[VerifiedDraft, list[str | None]]:
+    """Return data as Markdown, a list item for each value, and the id of the source that supports each leaf."""
     check = LeafCheck(sources.request.passages, sources.request.language, sources.idf)
-    cited: dict[Path, str] = {}
+    found = [(leaf, check.find_source(leaf)) for leaf in leaves(data)]
     spans: list[Span] = []
-    for leaf in leaves(data):
-        source_id = check.find_source(leaf)
-        if source_id is not None:
-            cited[leaf.path] = source_id
+    for leaf, source_id in found:
         if text := leaf_line(leaf):
             outcome: Check = "confirmed" if source_id else "none" if isinstance(leaf.value, bool) else "unconfirmed"
             spans.append(Span(text, (source_id,) if source_id else (), check=outcome))
-    claims = sum(span.check != "none" for span in spans)
-    confidence = len(cited) / claims if claims else 0.0
-    return VerifiedDraft(tuple(spans), 0, confidence, claims - len(cited), claims), cited
-
-
-def _write(turn: Turn, schema: ResponseSchema, writer: Writer) -> dict[str, Any]:
-    draft_request, nonce = turn.sources.request, new_nonce()
-    instructions = data_instructions(draft_request, nonce, schema)
-    links = AddressFilter(draft_request.passages, site=SiteText(turn.sources.snapshot))
-    request = ModelRequest(instructions, conversation(draft_request, nonce), _MAX_DATA_TOKENS, turn.deadline)
-    failure = "The model's data did not fit the schema, not even when it was asked once more."
-    return ask_for_data(writer, request, schema, lambda text: read_data(text, schema, links), failure)
-
-
-def ask_for_data(
-    writer: Writer, request: ModelRequest, schema: ResponseSchema, read: Callable[[str], _Data], failure: str
-) -> _Data:
-    """Return what `read` makes of a model's reply. After an unusable reply the model is told why, and asked again.
-
-    Args:
-        read: reads a reply, and raises `DataProblem` if it is unusable.
-        failure: the error's sentence if no reply is usable.
-
-    Raises:
-        ProviderError: no reply was usable, or the model failed.
-    """
-    *earlier, last = request.messages
-    for _ in range(_DATA_TRIES):
-        text = writer.write_data(request, schema)
-        try:
-            return read(text)
-        except DataProblem as error:
-            content = f"{last.content}\n\nYour reply before was rejected: {str(error)[:200]}."
-            request = replace(request, messages=(*earlier, replace(last, content=content)))
-    raise ProviderError(failure)
+    claims, cited = sum(span.check != "none" for span in spans), sum(source_id is not None for _, source_id in found)
+    confidence = cited / claims if claims else 0.0
+    return VerifiedDraft(tuple(spans), 0, confidence, claims - cited, claims), [source_id for _, source_id in found]

@@ -1,1 +1,0 @@
-"""Routes for programs: the Model Context Protocol, chat completions, plans."""
