@@ -29,7 +29,7 @@ from understanding import TUNED, Site
 
 from chapterverse.model import Chunk
 from chapterverse_api.search.question import read_frame
-from chapterverse_api.search.ranking import SectionKey, section
+from chapterverse_api.search.ranking import SectionKey, section_key
 from chapterverse_api.search.site_search import SearchRequest, retrieve
 
 QUESTIONS = Path(__file__).with_name("questions") / "frames.jsonl"
@@ -81,7 +81,7 @@ def _ask_for_headings(indexes: Path) -> None:
         for name, place in _headings(site):
             for asked in (f"{name}?", f"what is {name}?"):
                 found = retrieve(site.snapshot, None, SearchRequest(asked))
-                best = next((section(c.chunk) for c in found.strong), None)
+                best = next((section_key(c.chunk) for c in found.strong), None)
                 first[asked.replace(name, "NAME")].append(best == place)
         headings, chance = _headings(site), random.Random(1)
         for (one, place), (other, place_of_other) in (chance.sample(headings, 2) for _ in range(PAIRS)):
@@ -95,7 +95,7 @@ def _quoted(site: Site, question: str) -> set[SectionKey]:
     answer = site.ask(question)
     cited = {i for segment in answer["segments"] for i in segment["citations"]}
     chunks = {s["chunk_id"]: s["url"] for s in answer["source_chunks"] if s["id"] in cited}
-    return {section(c) for i, url in chunks.items() for c in site.snapshot.page(url, "url") if c.chunk_id == i}
+    return {section_key(c) for i, url in chunks.items() for c in site.snapshot.page(url, "url") if c.chunk_id == i}
 
 
 def _headings(site: Site) -> list[tuple[str, SectionKey]]:
@@ -104,7 +104,7 @@ def _headings(site: Site) -> list[tuple[str, SectionKey]]:
     for point in site.snapshot.points():
         chunk = point.chunk
         if chunk.content_type not in ("api", "news") and chunk.heading_path:
-            sections.setdefault(section(chunk), chunk)
+            sections.setdefault(section_key(chunk), chunk)
     counts = Counter(path[-1].lower() for _, path in sections)
     named = []
     for place, chunk in sections.items():

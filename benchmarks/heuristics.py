@@ -132,7 +132,7 @@ def _rank(question: str, answer: str, site: Site) -> int:
     """Return how many sections stand before the right one."""
     before = set[ranking.SectionKey]()
     for candidate in retrieve(site.snapshot, None, SearchRequest(question)).candidates:
-        section = ranking.section(candidate.chunk)
+        section = ranking.section_key(candidate.chunk)
         if _is_right(candidate, answer):
             return len(before - {section})
         before.add(section)

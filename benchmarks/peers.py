@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import tiktoken
 import tiktoken.registry
 
-from chapterverse.indexing.chunking import CAP
+from chapterverse.model import MAX_CHUNK_TOKENS
 from chapterverse.text import tokens
 
 
@@ -53,7 +53,9 @@ def _langchain() -> Splitter:
     from langchain_text_splitters import MarkdownHeaderTextSplitter, RecursiveCharacterTextSplitter
 
     headers = MarkdownHeaderTextSplitter([("#" * level, f"h{level}") for level in range(1, 7)])
-    recursive = RecursiveCharacterTextSplitter.from_tiktoken_encoder("cl100k_base", chunk_size=CAP, chunk_overlap=0)
+    recursive = RecursiveCharacterTextSplitter.from_tiktoken_encoder(
+        "cl100k_base", chunk_size=MAX_CHUNK_TOKENS, chunk_overlap=0
+    )
 
     def split(text: str) -> list[Piece]:
         documents = recursive.split_documents(headers.split_text(text))
@@ -67,7 +69,9 @@ def _llama_index(splitter: str, encoding: tiktoken.Encoding) -> Splitter:
     from llama_index.core.schema import Document
 
     sections = node_parser.MarkdownNodeParser()
-    sizes = getattr(node_parser, splitter)(chunk_size=CAP, chunk_overlap=0, tokenizer=encoding.encode_ordinary)
+    sizes = getattr(node_parser, splitter)(
+        chunk_size=MAX_CHUNK_TOKENS, chunk_overlap=0, tokenizer=encoding.encode_ordinary
+    )
 
     def split(text: str) -> list[Piece]:
         nodes = sizes.get_nodes_from_documents(sections.get_nodes_from_documents([Document(text=text)]))
@@ -89,12 +93,12 @@ def _chonkie(encoding: tiktoken.Encoding, *, markdown: bool) -> Splitter:
         RecursiveLevel(),
     ]
     rules = RecursiveRules(levels=levels) if markdown else RecursiveRules()
-    chunker = RecursiveChunker(tokenizer=encoding, chunk_size=CAP, rules=rules)
+    chunker = RecursiveChunker(tokenizer=encoding, chunk_size=MAX_CHUNK_TOKENS, rules=rules)
     return lambda text: [Piece(chunk.text) for chunk in chunker.chunk(text)]
 
 
 def _semantic() -> Splitter:
     from semantic_text_splitter import MarkdownSplitter
 
-    splitter = MarkdownSplitter.from_tiktoken_model("gpt-4", CAP)
+    splitter = MarkdownSplitter.from_tiktoken_model("gpt-4", MAX_CHUNK_TOKENS)
     return lambda text: [Piece(chunk) for chunk in splitter.chunks(text)]

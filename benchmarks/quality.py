@@ -15,7 +15,7 @@ from itertools import accumulate, pairwise
 
 from peers import Piece
 
-from chapterverse.indexing.chunking import CAP
+from chapterverse.model import MAX_CHUNK_TOKENS
 from chapterverse.text import tokens
 
 #: Larger blocks, in tokens, don't fit beside a heading path.
@@ -58,7 +58,7 @@ class Quality:
             whole = any(_holds(ink, lines) for ink in inks)
             (self.kept if whole else self.cut)[kind] += 1
         self.chunks += len(pieces)
-        self.over += sum(tokens.count(piece.embedded or piece.text) > CAP for piece in pieces)
+        self.over += sum(tokens.count(piece.embedded or piece.text) > MAX_CHUNK_TOKENS for piece in pieces)
         self._find_lost(source, pieces)
 
     def said(self, kind: str) -> str:

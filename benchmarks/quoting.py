@@ -43,7 +43,7 @@ from chapterverse_api.ext.evaluation.quoting import (
     same,
 )
 from chapterverse_api.rejections import make_query
-from chapterverse_api.search.ranking import section
+from chapterverse_api.search.ranking import section_key
 
 _LETTERS = re.compile(r"[^\W_]+")
 
@@ -98,7 +98,7 @@ def section_of(site: Site, answer: Mapping[str, Any], source_id: str) -> str:
     chunks = site.snapshot.page(source["url"], "url")
     own = next(c for c in chunks if c.chunk_id == source["chunk_id"])
     page = site.snapshot.page(own.source_file_path)
-    return "\n\n".join(plain(c.text) for c in page if section(c) == section(own))
+    return "\n\n".join(plain(c.text) for c in page if section_key(c) == section_key(own))
 
 
 def cuts(site: Site, answer: Mapping[str, Any]) -> int:

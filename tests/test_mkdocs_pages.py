@@ -12,7 +12,7 @@ from chapterverse.readers.html.page_mark import PageMark
 
 
 def pages() -> BuildPages:
-    globs = PageGlobs.of(["secret/", "*.html", "!a.md"], ["tags.md"])
+    globs = PageGlobs.of(include=["tags.md"], exclude=["secret/", "*.html", "!a.md"])
     return BuildPages("https://e.com/", globs, frozenset(["knowledge/faq/a.md"]))
 
 

@@ -217,7 +217,7 @@ def test_listings_of_a_built_site_are_named_and_left_out(tmp_path: Path) -> None
 
 
 def test_a_pattern_brings_listings_back(tmp_path: Path) -> None:
-    reading = read_site(write(tmp_path, BUILT), "https://tea.example/", ["tags/*", "!tags/a/"])
+    reading = read_site(write(tmp_path, BUILT), "https://tea.example/", include=["tags/*", "!tags/a/"])
     assert reading.listings == {"tags/a/index.html": "tag listing", "old/index.html": "redirect"}
     kept = next(source for source in reading.sources if source.file_path == "tags/index.html")
     assert kept.read().content_type == "category"

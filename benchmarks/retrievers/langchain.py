@@ -13,7 +13,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_text_splitters import MarkdownHeaderTextSplitter, RecursiveCharacterTextSplitter
 from scoring import Result
 
-from chapterverse.indexing.chunking import CAP
+from chapterverse.model import MAX_CHUNK_TOKENS
 from retrievers import DEPTH, OUR_CHUNKS, Chunker, headed, markdown_files, on_disk
 from retrievers.model import MiniLM
 
@@ -70,7 +70,9 @@ class _Model(Embeddings):
 def _own_documents(pages: Path) -> Iterator[Document]:
     levels = [("#" * level, f"h{level}") for level in range(1, 7)]
     sections = MarkdownHeaderTextSplitter(levels, strip_headers=False)
-    recursive = RecursiveCharacterTextSplitter.from_tiktoken_encoder("cl100k_base", chunk_size=CAP, chunk_overlap=0)
+    recursive = RecursiveCharacterTextSplitter.from_tiktoken_encoder(
+        "cl100k_base", chunk_size=MAX_CHUNK_TOKENS, chunk_overlap=0
+    )
     for page, source in markdown_files(pages):
         for document in recursive.split_documents(sections.split_text(source)):
             document.metadata["page"] = page

@@ -20,7 +20,7 @@ from peers import offline_encoding
 from pydantic import PrivateAttr
 from scoring import Result
 
-from chapterverse.indexing.chunking import CAP
+from chapterverse.model import MAX_CHUNK_TOKENS
 from retrievers import DEPTH, OUR_CHUNKS, Chunker, headed, markdown_files, on_disk
 from retrievers.model import MiniLM
 
@@ -88,7 +88,9 @@ class _Model(BaseEmbedding):
 
 def _own_nodes(pages: Path) -> list[BaseNode]:
     documents = [Document(text=source, metadata={"file_path": page}) for page, source in markdown_files(pages)]
-    splitter = SentenceSplitter(chunk_size=CAP, chunk_overlap=0, tokenizer=offline_encoding().encode_ordinary)
+    splitter = SentenceSplitter(
+        chunk_size=MAX_CHUNK_TOKENS, chunk_overlap=0, tokenizer=offline_encoding().encode_ordinary
+    )
     nodes: list[BaseNode] = splitter.get_nodes_from_documents(MarkdownNodeParser().get_nodes_from_documents(documents))
     return nodes
 

@@ -13,7 +13,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from rank_bm25 import BM25Okapi
 from scoring import Result
 
-from chapterverse.indexing.chunking import CAP
+from chapterverse.model import MAX_CHUNK_TOKENS
 from retrievers import DEPTH, OUR_CHUNKS, Chunker, headed, markdown_files, on_disk
 from retrievers.model import MiniLM
 
@@ -62,7 +62,9 @@ class _Index:
 
 
 def _recursive(pages: Path) -> list[Result]:
-    splitter = RecursiveCharacterTextSplitter.from_tiktoken_encoder("cl100k_base", chunk_size=CAP, chunk_overlap=0)
+    splitter = RecursiveCharacterTextSplitter.from_tiktoken_encoder(
+        "cl100k_base", chunk_size=MAX_CHUNK_TOKENS, chunk_overlap=0
+    )
     return [headed(page, text) for page, source in markdown_files(pages) for text in splitter.split_text(source)]
 
 

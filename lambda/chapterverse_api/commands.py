@@ -84,7 +84,7 @@ class ServiceSession(Service):
         retrieval = self._search_follow_up(
             query, snapshot, lambda text: retrieve(snapshot, models.embedder, SearchRequest(text, filters=filters))
         )
-        ordered = order_by_models(retrieval, retrieval.searched, models.reranker, models.reader, Deadline())
+        ordered = order_by_models(retrieval, retrieval.searched, models.reranker, models.reading_model, Deadline())
         return ordered, snapshot.head
 
     def _filter(self, query: ChatQuery, snapshot: Snapshot, hidden_types: AbstractSet[str]) -> FilterTree | None:

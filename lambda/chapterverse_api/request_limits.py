@@ -1,4 +1,8 @@
-"""Every limit that a request can meet. `rejections` and `http.admission` say which one it is over."""
+"""The limits of a request's bytes and of what `contract` reads. `rejections` and `http.admission` say which it is over.
+
+The widget repeats some, which `test_transcript.py` compares. Filters have theirs in the library's `filters`, and the
+routes of a room in the room.
+"""
 
 from __future__ import annotations
 

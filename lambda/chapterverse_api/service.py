@@ -24,7 +24,7 @@ from chapterverse_api.contract import (
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.log import search_progress
 from chapterverse_api.retrieval_contract import RetrievalResponse
-from chapterverse_api.search.response import respond_with_chunks
+from chapterverse_api.search.retrieval_response import respond_with_chunks
 from chapterverse_api.search.site_search import SearchRequest, order_by_models, retrieve, site_filter
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Service:
             search = SearchRequest(question, request.embedding, site_filter(request.filters, snapshot, resources.index))
             with resources.reserving(question or "") as models:
                 retrieval = retrieve(snapshot, models.embedder, search, progress)
-                retrieval = order_by_models(retrieval, question, models.reranker, models.reader, Deadline())
+                retrieval = order_by_models(retrieval, question, models.reranker, models.reading_model, Deadline())
             return respond_with_chunks(request, retrieval, snapshot.head, resources.index, progress)
 
     def rate(self, rating: Feedback) -> None:

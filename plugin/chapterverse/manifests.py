@@ -1,6 +1,7 @@
 """What the core and each room offer, as manifests of strings: `chapterverse.extensions` loads what they name.
 
-A place is `module:object`. Nothing of a room is imported before it is used, so a room that is off costs nothing.
+A place is `module:object`. Nothing of a room is imported before it is used, so a room that is off costs nothing. It is
+long because all rooms and settings stand in one literal table, which is read by looking up one of them.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from chapterverse.indexing import index_run
 from chapterverse.indexing.additions import find_documents
 from chapterverse.indexing.options import complete, explain_unknown_options
 from chapterverse.local_server import Preview
-from chapterverse.model import stated_date
+from chapterverse.model import TARGET_CHUNK_TOKENS, stated_date
 from chapterverse.page_kinds import EXCLUDED, OPTED_OUT, known_content_type, unknown_content_type
 from chapterverse.project import leads_out
 from chapterverse.readers.folder import PageGlobs
@@ -68,8 +68,8 @@ class ChapterVerseConfig(Config):
     """Switches and counts of documents by type, see `settings.document_options`."""
     site = c.Optional(c.Type(str))
     """Name of the site's index; unset takes it from `site_name`."""
-    chunk_tokens = c.Type(int, default=256)
-    """Size that chunks are packed to, in cl100k tokens; the cap is 512."""
+    chunk_tokens = c.Type(int, default=TARGET_CHUNK_TOKENS)
+    """Size that chunks are packed to, in cl100k tokens, up to `model.MAX_CHUNK_TOKENS`."""
     exclude = c.ListOfItems(c.Type(str), default=[])
     """Pages not to index, as patterns in the style of .gitignore on paths below `docs_dir`."""
     include = c.ListOfItems(c.Type(str), default=[])
@@ -176,7 +176,7 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
 
     _serving, _dirty, _depth = False, False, 0
     _pages = BuildPages("", PageGlobs.of(), frozenset())
-    _reading: SitePages | None = None
+    _site_pages: SitePages | None = None
     _preview: Preview | None = None
     _known: frozenset[tuple[str, str, str]] = frozenset()
 
@@ -201,10 +201,10 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         self._depth += 1
         if self._depth > 1:
             return
-        self._reading, self._strict = None, self._options.strict or config.strict
+        self._site_pages, self._strict = None, self._options.strict or config.strict
         mike, address = config.plugins.get("mike"), config.site_url or self._settings.base_url
         self._base = _site_address(address, mike.config.get("canonical_version") if mike else None)
-        globs = PageGlobs.of(self._options.exclude, self._options.include)
+        globs = PageGlobs.of(include=self._options.include, exclude=self._options.exclude)
         paths = {**self._pages.paths} if self._dirty else {}  # a dirty build writes again only what changed
         self._pages = BuildPages(self._base, globs, self._documents.entries, paths)
         about = self._settings, config.site_name, self._base, config.site_description or ""
@@ -265,28 +265,30 @@ class ChapterVersePlugin(BasePlugin[ChapterVerseConfig]):
         if self._depth or (self._dirty and not self._serving):
             return
         out, built, agents = Path(config.site_dir), self._pages, self._agents
-        self._reading = read_marked_pages(out, built.paths, built.excluded, self._base, agents.cache, agents.add_marked)
+        self._site_pages = read_marked_pages(
+            out, built.paths, built.excluded, self._base, agents.cache, agents.add_marked
+        )
         if not self._dirty:
             agents.finish().log(log)
         if self._preview is not None:
             # Parsed later, as the writer wants the page at once; the next rebuild removes these files.
-            self._known, reading = hold_changed(self._reading, out, self._known)
-            self._preview.submit(partial(self._index, reading))
+            self._known, pages = hold_changed(self._site_pages, self._known)
+            self._preview.submit(partial(self._index, pages))
 
     def on_build_error(self, *, error: Exception) -> None:
-        self._depth, self._reading = 0, None
+        self._depth, self._site_pages = 0, None
 
     def on_shutdown(self) -> None:
         if self._preview is not None:
             self._preview.stop()
         # Ctrl-C raises no build error, so only the end of `on_post_build` proves that every page was seen.
-        if self._reading is None or self._serving:
+        if self._site_pages is None or self._serving:
             return
         if index_run.is_to_index(self._settings, self._base, log, strict=self._strict):
-            self._index(self._reading)
+            self._index(self._site_pages)
 
-    def _index(self, reading: SitePages) -> None:
-        site = index_run.Site(reading, self._documents, self._settings, self._options.chunk_tokens)
+    def _index(self, pages: SitePages) -> None:
+        site = index_run.Site(pages, self._documents, self._settings, self._options.chunk_tokens)
         update = partial(index_run.update_index, site, log)
         if error := index_run.try_to_index(update, log, self._strict and not self._serving):
             raise PluginError(f"chapterverse: {index_run.explain_error(error)}")

@@ -1,7 +1,8 @@
 """The values that travel through the system. All are frozen.
 
 A *page* is read into *sections*, one for each rendered heading. A section has *blocks*, which are packed into *chunks*.
-A chunk with its vectors is a *point*. The *head* names the generation of points that readers see.
+A chunk with its vectors is a *point*. The *head* names the generation of points that readers see. The module is long
+because each value stands with the form in which it is stored, and all of the library reads them.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ READER = "reader/14"
 #: Raise it when `text.lexical` gives a text another vector; an index of another encoder is written again.
 ENCODER = "terms/2"
 
-#: Most cl100k tokens of a chunk as embedded.
-CHUNK_TOKENS = 512
+#: Most cl100k tokens of a chunk as embedded, and the size that chunks are packed to if no `chunk_tokens` is set.
+MAX_CHUNK_TOKENS, TARGET_CHUNK_TOKENS = 512, 256
 
 #: Namespace of our UUIDv5 chunk ids: the UUIDv5 of "chapterverse" in RFC 9562's URL namespace.
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "chapterverse")
@@ -242,7 +243,7 @@ class Chunk:
     Attributes:
         chunk_id: the UUIDv5 that the function `chunk_id` returns.
         embed_hash: the key that the function `embed_hash` returns for `expanded_text`.
-        text: the Markdown without the heading path; as embedded, at most `CHUNK_TOKENS` tokens.
+        text: the Markdown without the heading path; as embedded, at most `MAX_CHUNK_TOKENS` tokens.
         chapter_title: the title of the page.
         section_heading: the heading of the section, None for the content before the first heading.
         heading_path: the headings from the page title down to the section's, each shortened if it is long.

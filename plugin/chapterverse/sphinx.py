@@ -123,7 +123,7 @@ class _Extension:
         from chapterverse.readers.built_site import read_site
 
         documents = find_documents(self.settings, Path(app.srcdir), Path(app.confdir))
-        globs = PageGlobs.of(self.options.exclude, self.options.include)
+        globs = PageGlobs.of(include=self.options.include, exclude=self.options.exclude)
         include, exclude = [*self.options.include], [*self.options.exclude]
         for name, source, built in _pages(app):
             if globs.includes(source, built):
@@ -131,7 +131,7 @@ class _Extension:
             # `nosearch` keeps a page out of Sphinx' own search too.
             if source in documents.no_pages or "nosearch" in app.env.metadata[name] or globs.excludes(source, built):
                 exclude.append(_pattern(built))
-        return read_site(Path(app.outdir), self._base_url(app), include, exclude), documents
+        return read_site(Path(app.outdir), self._base_url(app), include=include, exclude=exclude), documents
 
     def _base_url(self, app: Sphinx) -> str:
         """Return the site's address, "" if nothing states it."""

@@ -8,8 +8,19 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from chapterverse.indexing.chunking import CAP, TARGET, ChunkSizes, chunk
-from chapterverse.model import Block, BlockKind, Chunk, Page, Scope, Section, join_blocks, replace_unstorable
+from chapterverse.indexing.chunking import ChunkSizes, chunk
+from chapterverse.model import (
+    MAX_CHUNK_TOKENS,
+    TARGET_CHUNK_TOKENS,
+    Block,
+    BlockKind,
+    Chunk,
+    Page,
+    Scope,
+    Section,
+    join_blocks,
+    replace_unstorable,
+)
 from chapterverse.text import tokens
 from fakes.docs import SCOPE, page, paragraph, prose, section
 from growth import assert_linear
@@ -155,10 +166,10 @@ def test_what_no_store_can_hold_is_replaced(lines: list[str], title: str) -> Non
 def test_small_blocks_share_a_chunk_up_to_the_target() -> None:
     found = chunks_of(*(paragraph(prose(i, 20)) for i in range(9)))
     assert len(found) == 2
-    assert all(len(c.embed_text) <= 3.6 * TARGET for c in found)
+    assert all(len(c.embed_text) <= 3.6 * TARGET_CHUNK_TOKENS for c in found)
     # As full as whole blocks allow: the next one would not have fitted.
     first = found[1].text.partition("\n\n")[0]
-    assert len(f"{found[0].embed_text}\n\n{first}") > 3.6 * (TARGET - 10)
+    assert len(f"{found[0].embed_text}\n\n{first}") > 3.6 * (TARGET_CHUNK_TOKENS - 10)
 
 
 def test_a_paragraph_put_first_moves_few_borders_of_a_long_section() -> None:
@@ -179,7 +190,7 @@ def test_blocks_of_many_tokens_a_byte_are_packed_again_at_half_the_target() -> N
     assert len(blocks[0].text) < 2 * tokens.count(blocks[0].text)
     found = [c.text for c in chunks_of(*blocks)]
     assert "\n\n".join(found) == join_blocks(blocks)
-    assert all(CAP / 8 < tokens.count(text) <= CAP for text in found)
+    assert all(MAX_CHUNK_TOKENS / 8 < tokens.count(text) <= MAX_CHUNK_TOKENS for text in found)
 
 
 def test_sections_are_never_merged() -> None:
@@ -190,7 +201,7 @@ def test_sections_are_never_merged() -> None:
 
 def test_a_block_between_target_and_cap_is_kept_whole() -> None:
     code = fence([f"value_{i} = compute({i})" for i in range(40)])
-    assert TARGET < tokens.count(code.text) < CAP - 10
+    assert TARGET_CHUNK_TOKENS < tokens.count(code.text) < MAX_CHUNK_TOKENS - 10
     assert [c.text for c in chunks_of(code)] == [code.text]
 
 
@@ -276,7 +287,7 @@ def test_heads_nested_beyond_the_cap_leave_room_for_text() -> None:
         block = admonition(prose(i, 60), (block,))
     found = chunks_of(block)
     assert sum(c.text.count("word ") + c.text.endswith("word") for c in found) >= 3000
-    assert all(tokens.count(c.embed_text) <= CAP for c in found)
+    assert all(tokens.count(c.embed_text) <= MAX_CHUNK_TOKENS for c in found)
 
 
 # Headings and paths
@@ -297,7 +308,7 @@ def test_a_path_that_crowds_out_the_text_is_shortened_from_the_middle() -> None:
 def test_a_heading_longer_than_its_share_is_cut() -> None:
     path = (prose("title", 500), prose("heading", 500))
     for found in chunks_of(paragraph("Text."), path=path):
-        assert tokens.count(" > ".join(found.heading_path)) <= CAP // 4 + 2
+        assert tokens.count(" > ".join(found.heading_path)) <= MAX_CHUNK_TOKENS // 4 + 2
         assert all(whole.startswith(part) and part for whole, part in zip(path, found.heading_path, strict=True))
 
 
@@ -433,4 +444,4 @@ def test_this_project_reads_its_own_documents_without_cutting_a_fence() -> None:
     blocks = [Block(BlockKind.CODE, f, f.split("\n")[0], "```") for f in fences]
     found = chunks_of(*blocks)
     assert fences
-    assert all(any(f in c.text for c in found) for f in fences if tokens.count(f) < CAP - 20)
+    assert all(any(f in c.text for c in found) for f in fences if tokens.count(f) < MAX_CHUNK_TOKENS - 20)

@@ -22,10 +22,10 @@ PATTERNS = ["internal/", "*.draft.md", "!internal/public.md", "blog/*/index.html
     ],
 )
 def test_the_last_pattern_that_matches_one_of_the_paths_counts(paths: tuple[str, ...], excluded: bool) -> None:
-    assert PageGlobs.of(PATTERNS).excludes(*paths) is excluded
+    assert PageGlobs.of(exclude=PATTERNS).excludes(*paths) is excluded
     assert PageGlobs.of(include=PATTERNS).includes(*paths) is excluded
 
 
 def test_no_pattern_matches_nothing() -> None:
     assert not PageGlobs.of().excludes("a.md")
-    assert not PageGlobs.of(["# a comment", ""]).excludes("a.md")
+    assert not PageGlobs.of(exclude=["# a comment", ""]).excludes("a.md")

@@ -1,7 +1,8 @@
 """The pipeline: a question in, a cited and verified answer out.
 
-route     `http`: the request of a client
-guard     `http.guard`, `http.admission`, `resources`: what may cost something, and the models that may be used for it
+guard     `http.guard`, around the application: whether this request is answered at all
+route     `http.routes`: what `http.admission` lets through, with the deadline of `http.answers`
+service   `Service.chat`: the models that may be used for it, by `resources`, and the turn
 search    `search`: the sources with enough evidence, or none, and the sections that the reader may mean
 answer    `drafting`: quotes, or a draft of a model by a room; data by another
 check     quotes hold by construction; what a model wrote, `ext.models` and `ext.check` hold to its sources
@@ -17,7 +18,7 @@ from typing import Protocol
 
 from chapterverse.extensions import load_part
 from chapterverse_api.answer.drafting import draft_answer, open_rounds, quote_documents, quote_winner
-from chapterverse_api.answer.response import ask_back, make_refusal, respond, with_suggestions
+from chapterverse_api.answer.response import ask_back, make_answer_or_refusal, make_refusal, with_suggestions
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import AnswerEvent, ChatResponse, Events, Meta
 from chapterverse_api.draft.draft import Writer
@@ -65,4 +66,4 @@ def _answer(turn: Turn, data: _DataAnswer | None) -> Generator[AnswerEvent, None
         draft = yield from quote_winner(turn)
     else:
         draft = yield from quote_documents(turn) if writer else draft_answer(turn, rounds)
-    return respond(draft, turn)
+    return make_answer_or_refusal(draft, turn)

@@ -61,7 +61,7 @@ class Models:
 
     Attributes:
         checker: gives a second vote on citations; None if the words decide.
-        reader: reads the first candidates of a search; None if there is none.
+        reading_model: reads the first candidates of a search; None if there is none.
         drafting: returns the context in which a draft is requested and read.
         spending: of the turn.
     """
@@ -70,7 +70,7 @@ class Models:
     reranker: Reranker | None
     generator: AnswerGenerator
     checker: Checker | None
-    reader: ReadingModel | None
+    reading_model: ReadingModel | None
     drafting: Callable[[], AbstractContextManager[None]] = nullcontext
     spending: Spending = field(default_factory=Spending)
 
@@ -83,7 +83,7 @@ class Models:
         """
         generator, reranker = open_offer("generator", settings), open_offer("reranker", settings)
         return cls(
-            open_embedder(settings), reranker, generator, open_offer("checker", settings), _open_reader(settings)
+            open_embedder(settings), reranker, generator, open_offer("checker", settings), _open_reading_model(settings)
         )
 
     @property
@@ -92,9 +92,14 @@ class Models:
         return self.generator if isinstance(self.generator, Writer) else None
 
     @property
+    def only_quotes(self) -> bool:
+        """Whether no model writes answers."""
+        return isinstance(self.generator, Extractive)
+
+    @property
     def may_fail(self) -> bool:
         """Whether one of them can fail or cost anything: the reading model and what quotes can do neither."""
-        return not isinstance(self.generator, Extractive) or any((self.embedder, self.reranker, self.checker))
+        return not self.only_quotes or any((self.embedder, self.reranker, self.checker))
 
     def card(self, head: Head) -> EmbedderCard:
         """Return the embedder's card beside an index's; this calls no model, because no budget is reserved for it."""
@@ -158,7 +163,7 @@ def _open_meter(settings: Settings, models: Models) -> Meter | None:
     return meter
 
 
-def _open_reader(settings: Settings) -> ReadingModel | None:
+def _open_reading_model(settings: Settings) -> ReadingModel | None:
     """Return the reading model; None without one, and if the installed one is damaged, which is logged.
 
     Raises:
@@ -273,7 +278,7 @@ class Resources:
             "tools": has_tools and not models.writer,
             "records": threads is not None and not threads.works,
             # A question was not read, because others took its time.
-            "reading_model": models.reader is not None and models.reader.queue.is_late,
+            "reading_model": models.reading_model is not None and models.reading_model.queue.is_late,
         }
         degraded = [part for part, is_degraded in conditions.items() if is_degraded]
         return ServiceStatus(
@@ -283,7 +288,7 @@ class Resources:
                 "embedder": embedder,
                 "reranker": settings.reranker,
                 "generator": models.generator.name,
-                "reading_model": models.reader.name if models.reader else "none",
+                "reading_model": models.reading_model.name if models.reading_model else "none",
                 "checker": models.checker.name if models.checker else settings.checker,
             },
             degraded=degraded,

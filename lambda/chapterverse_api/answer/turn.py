@@ -22,7 +22,6 @@ from chapterverse_api.contract import ChatQuery, ChatResponse, Events, Mode, Sou
 from chapterverse_api.conversation.transcript import Conversation
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.draft import ShownDraft
-from chapterverse_api.draft.extractive import Extractive
 from chapterverse_api.draft.requests import GenerationRequest, TurnTools, estimate_tokens
 from chapterverse_api.log import QueryProgress
 from chapterverse_api.search.passages import FoundSources, Omission
@@ -104,8 +103,8 @@ class Sources:
     @property
     def documents(self) -> Sources:
         """The sources without what tools found."""
-        count = len(self.request.passages) - self.request.found
-        request = replace(self.request, passages=self.request.passages[:count], found=0)
+        count = len(self.request.passages) - self.request.from_tools
+        request = replace(self.request, passages=self.request.passages[:count], from_tools=0)
         return replace(self, request=request, shown=self.shown[:count])
 
     @property
@@ -203,17 +202,17 @@ class Turn:
             settings=self.resources.settings,
             embedder=models.embedder,
             reranker=models.reranker,
-            reader=models.reader,
+            reading_model=models.reading_model,
             deadline=self.deadline,
             progress=self.progress,
             writer=models.writer,
         )
         if query.selected_text:
-            snapshot, only_quotes = None, isinstance(models.generator, Extractive)
+            snapshot = None
             # The reader's own text needs no index.
             with suppress(IndexFault):
                 snapshot = self.snapshot()
-            found = find_selection(query, self.conversation, snapshot, resources, only_quotes=only_quotes)
+            found = find_selection(query, self.conversation, snapshot, resources, only_quotes=models.only_quotes)
         else:
             found = find_sources(query, self.conversation, self.snapshot(), resources)
         self.sources = self._make_sources(found)

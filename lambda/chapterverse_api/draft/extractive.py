@@ -1,8 +1,9 @@
 """Answers without a model, by quotes from the documentation.
 
-`quoting.answer_scores` scores the parts of the passages. The block of the best part is quoted first, then other blocks
-whose score is near its own, while there is room. A second section is quoted if its score is near, too, and it holds a
-word of the question that the first does not.
+`quoting.answer_scores` scores the parts of the passages. Of the section whose parts are together the likeliest, the
+block of the best part is chosen; in a comparison, a block of the opening of each side. Then other blocks are added
+whose score is near, while there is room; one of a second section only if it holds a word that the quotes lack. The
+quotes are shown in the order of the passages.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def _short_heading(heading: str) -> str:
 
 
 def _choose(request: GenerationRequest) -> list[Quote]:
-    """Return the quotes, first the block that answers: the beginning of a section if no part of one can answer."""
+    """Return the quotes in the order in which they were chosen; the beginning of a section if no part can answer."""
     scored = score_parts(request)
     if not scored:
         return _quote_beginning(request)

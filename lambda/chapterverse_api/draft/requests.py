@@ -48,7 +48,7 @@ class Passage:
     Attributes:
         id: the string that a segment cites.
         path: headings from the chapter down.
-        text: Markdown, verbatim.
+        text: the Markdown of the chunk, without the addresses of its links.
         section: the text with its surroundings in its section; the text alone if no more is known.
         terms: hashed terms of path and text, so that they need not be read again.
         score: the order of the passages, 0 to 1; evidence saturates, so it can't order the best ones.
@@ -125,7 +125,7 @@ class GenerationRequest:
         documentation: the site and the docs version that the passages are of; empty for a selection.
         tools: what the model may call in place of an answer; empty if it must answer.
         looked_for: what it called them for already; the results are among the passages.
-        found: how many passages these are, the last ones.
+        from_tools: how many passages tools found, the last ones.
         deadline: when the answer must be complete.
         usage: filled in by the generator.
     """
@@ -148,7 +148,7 @@ class GenerationRequest:
     documentation: str = ""
     tools: tuple[ToolSpec, ...] = ()
     looked_for: tuple[str, ...] = ()
-    found: int = 0
+    from_tools: int = 0
     deadline: Deadline = field(default_factory=Deadline)
     usage: Usage = field(default_factory=Usage, compare=False)
 

@@ -67,7 +67,7 @@ def _event_frame(event: AnswerEvent) -> str:
     return f"event: {_EVENT_NAMES[type(event)]}\ndata: {data}\n\n"
 
 
-def respond(
+def answer_request(
     query: ChatQuery,
     request: Request,
     *,

@@ -73,7 +73,7 @@ class DocumentSchema(BaseModel):
 def chat(query: ChatQuery, request: Request) -> Response:
     """Answer a question, or explain a selection, from the documentation."""
     check_rate(request)
-    return answers.respond(query, request, stream=answers.wants_stream(request.headers.get("accept", "")))
+    return answers.answer_request(query, request, stream=answers.wants_stream(request.headers.get("accept", "")))
 
 
 @router.post("/retrieve", responses=_REJECTIONS)

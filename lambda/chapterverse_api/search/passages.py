@@ -14,21 +14,21 @@ from typing import Literal, TypeAlias
 
 from chapterverse.calibration import WeightedQuestion
 from chapterverse.extensions import load_part
-from chapterverse.model import CHUNK_TOKENS, FAQ, Chunk, Persona
+from chapterverse.model import FAQ, MAX_CHUNK_TOKENS, Chunk, Persona
 from chapterverse.store import Snapshot
 from chapterverse.text.markdown import plain
 from chapterverse.text.tokens import PROSE_TOKEN_BYTES, cut_to_words, utf8_length
 from chapterverse_api.contract import ChatQuery, Nearest, SearchedAs, SourceChunk
 from chapterverse_api.draft.requests import Passage, Subsection
 from chapterverse_api.search.lookups import LookupResult
-from chapterverse_api.search.ranking import Candidate, section
+from chapterverse_api.search.ranking import Candidate, section_key
 from chapterverse_api.search.results import MIN_ON_TOPIC, Retrieval
 from chapterverse_api.search.site_search import SearchResources, make_reader_filter
 
 #: cl100k tokens of all passages together: ten chunks, at which the public question sets are scored too.
 MAX_PASSAGES_TOKENS = 2560
 #: Tokens of all FAQ entries, which have a share of their own: two of the longest, and pages lose nothing by them.
-MAX_FAQ_TOKENS = 2 * CHUNK_TOKENS
+MAX_FAQ_TOKENS = 2 * MAX_CHUNK_TOKENS
 #: Of the budget, what one section may take: it may be a whole reference.
 MAX_SECTION_TOKENS = 1024
 #: Sections that are widened before others are added, and the most there may be.
@@ -201,7 +201,7 @@ def choose(candidates: Iterable[Candidate], top_k: int | None, faq_top_k: int = 
     texts = set[str]()
     entries, tokens = faq_top_k, MAX_FAQ_TOKENS
     for candidate in candidates:
-        place = section(candidate.chunk)
+        place = section_key(candidate.chunk)
         if place in best or (text := " ".join(candidate.chunk.text.split())) in texts:
             continue
         if candidate.chunk.type == FAQ:
@@ -268,7 +268,7 @@ def make_passages(
         around = _around(candidate.chunk, [c for c in page if c.text not in texts or c == candidate.chunk], max_tokens)
         texts.update(c.text for c in around)
         free_tokens -= sum(map(_cost, around))
-        section_size = sum(section(c) == section(candidate.chunk) for c in page)
+        section_size = sum(section_key(c) == section_key(candidate.chunk) for c in page)
         passages.append(
             Passage(
                 id=str(number),
@@ -290,7 +290,7 @@ def make_passages(
 
 def _around(chunk: Chunk, page: Sequence[Chunk], max_tokens: int) -> list[Chunk]:
     """Return the chunk and the nearest chunks of its section that fit into `max_tokens`, in order."""
-    neighbors = [c for c in page if section(c) == section(chunk)]
+    neighbors = [c for c in page if section_key(c) == section_key(chunk)]
     neighbors.sort(key=lambda c: (abs(c.chunk_index - chunk.chunk_index), c.chunk_index))
     chunks: list[Chunk] = []
     for neighbor in neighbors:
@@ -307,7 +307,7 @@ def _subsections(chunk: Chunk, page: Sequence[Chunk], url: Callable[[Chunk], str
     subsections: list[Subsection] = []
     at = next((n for n, c in enumerate(page) if c.chunk_id == chunk.chunk_id), len(page))
     for c in page[at:]:
-        if section(c) == section(chunk):
+        if section_key(c) == section_key(chunk):
             continue
         # Another section may have the same headings, too.
         if c.heading_path[:depth] != chunk.heading_path or len(c.heading_path) == depth:

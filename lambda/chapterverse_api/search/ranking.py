@@ -196,10 +196,7 @@ def rank(
 
 
 def once_a_text(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return the candidates best first, and of those with one text only the best.
-
-    A section or a file may be included on several pages.
-    """
+    """Return the candidates best first, each text once, as a section or a file may be included on several pages."""
     best = dict[str, Candidate]()
     for candidate in sorted(candidates, key=lambda c: (-c.score, c.chunk.chunk_id)):
         best.setdefault(candidate.chunk.text, candidate)
@@ -212,10 +209,10 @@ def with_sides(candidates: Sequence[Candidate], sides: Sequence[Candidate]) -> l
         return list(candidates)
     first = candidates[0].score
     ahead = {
-        section(side.chunk): side._replace(score=first, components={**side.components, "side": first - side.score})
+        section_key(side.chunk): side._replace(score=first, components={**side.components, "side": first - side.score})
         for side in sides
     }
-    return [*ahead.values(), *(c for c in candidates if section(c.chunk) not in ahead)]
+    return [*ahead.values(), *(c for c in candidates if section_key(c.chunk) not in ahead)]
 
 
 def weigh_memories(candidates: list[Candidate]) -> list[Candidate]:
@@ -225,7 +222,7 @@ def weigh_memories(candidates: list[Candidate]) -> list[Candidate]:
     return weighed
 
 
-def section(chunk: Chunk) -> SectionKey:
+def section_key(chunk: Chunk) -> SectionKey:
     """Return what all chunks of one section have in common, and no others."""
     return chunk.url, chunk.heading_path
 

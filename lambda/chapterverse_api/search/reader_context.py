@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from chapterverse_api.draft.quoting.blocks import TAB_LABEL, TabNames
-from chapterverse_api.search.ranking import Candidate, section
+from chapterverse_api.search.ranking import Candidate, section_key
 
 #: Scores this near to each other are a tie.
 TIE = 0.01
@@ -41,7 +41,7 @@ def _with_named_tabs(candidates: Sequence[Candidate], names: TabNames) -> list[C
     ordered, sections = list(candidates), defaultdict[object, list[int]](list)
     labels = [TAB_LABEL.findall(c.chunk.text) for c in candidates]
     for place, candidate in enumerate(candidates):
-        sections[section(candidate.chunk)].append(place)
+        sections[section_key(candidate.chunk)].append(place)
     for places in sections.values():
         chosen = names.choose(label for place in places for label in labels[place])
         if chosen is not None:

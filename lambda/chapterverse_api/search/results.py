@@ -109,7 +109,7 @@ def answer_features(
     headed = parts[:_TOP_HEADINGS]
     page = first[0].chunk.source_file_path
     return AnswerFeatures(
-        evidence=_logit(max(c.evidence for c in first)) - _logit(calibration.floor),
+        evidence=logit(max(c.evidence for c in first)) - logit(calibration.floor),
         matched=max(sum(shares) for shares in shares_by_chunk) / len(weights),
         rarity=max(sum(s * w for s, w in zip(shares, weights, strict=True)) for shares in shares_by_chunk)
         / math.log(max(2, chunks)),
@@ -160,11 +160,6 @@ def _shares_with_synonyms(candidate: Candidate, question: WeightedQuestion) -> l
 def _word_shares(terms: AbstractSet[int], question: WeightedQuestion) -> list[float]:
     """Return how much of each word is among these terms, 0 to 1."""
     return [match_word(word, terms) for word in question.words]
-
-
-def _logit(probability: float) -> float:
-    value = min(max(probability, _MARGIN), 1 - _MARGIN)
-    return math.log(value / (1 - value))
 
 
 def logit(probability: float) -> float:

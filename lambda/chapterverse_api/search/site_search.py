@@ -34,8 +34,8 @@ from chapterverse_api.index.site_index import SiteIndex, on_page, page_of
 from chapterverse_api.log import QueryProgress
 from chapterverse_api.search.question import correct
 from chapterverse_api.search.ranking import Wording, weigh_memories, with_sides
-from chapterverse_api.search.reading import read_candidates, rerank
-from chapterverse_api.search.rerankers import Reranker
+from chapterverse_api.search.reading import read_candidates
+from chapterverse_api.search.rerankers import Reranker, rerank
 from chapterverse_api.search.results import Retrieval, answer_features, answerability, matched_share, merge_retrievals
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def order_by_models(
     retrieval: Retrieval,
     question: str | None,
     reranker: Reranker | None,
-    reader: ReadingModel | None,
+    reading_model: ReadingModel | None,
     deadline: Deadline,
 ) -> Retrieval:
     """Let the models that there are order the results, and say how likely quotes of the first ones answer.
@@ -164,8 +164,8 @@ def order_by_models(
     """
     if question and reranker:
         retrieval = rerank(retrieval, question, reranker)
-    if question and reader:
-        retrieval = read_candidates(retrieval, question, reader, deadline)
+    if question and reading_model:
+        retrieval = read_candidates(retrieval, question, reading_model, deadline)
     return retrieval if retrieval.confidence is not None else replace(retrieval, confidence=retrieval.unread_confidence)
 
 
@@ -205,7 +205,7 @@ class SearchResources:
     settings: Settings
     embedder: Embedder | None
     reranker: Reranker | None
-    reader: ReadingModel | None
+    reading_model: ReadingModel | None
     deadline: Deadline
     progress: QueryProgress
     writer: Writer | None = None
@@ -243,7 +243,7 @@ def search_site(
     resources.deadline.check()
     if question and retrieval.verdict != "no":
         text = retrieval.contextual_query.text if retrieval.contextual_query else retrieval.searched
-        retrieval = order_by_models(retrieval, text, resources.reranker, resources.reader, resources.deadline)
+        retrieval = order_by_models(retrieval, text, resources.reranker, resources.reading_model, resources.deadline)
     return _break_ties(retrieval, query.user_context, snapshot) if query.user_context else retrieval
 
 

@@ -35,7 +35,7 @@ from chapterverse_api.conversation.detection import detect_follow_up
 from chapterverse_api.conversation.transcript import REPORTED, Conversation
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.search.passages import FoundSources, choose
-from chapterverse_api.search.ranking import Candidate, SectionKey, section
+from chapterverse_api.search.ranking import Candidate, SectionKey, section_key
 from chapterverse_api.search.results import Retrieval
 
 #: Sections that are offered. A heading that stands more often is a form that many pages share.
@@ -125,7 +125,7 @@ def _find_choices(retrieval: Retrieval) -> list[Chunk]:
     fitting = dict[object, Chunk]()
     for candidate in retrieval.candidates[:_MAX_CANDIDATES]:
         if _is_near(candidate, first) and _is_headed_by(retrieval.question, candidate.chunk, first.chunk):
-            fitting.setdefault(section(candidate.chunk), candidate.chunk)
+            fitting.setdefault(section_key(candidate.chunk), candidate.chunk)
     found = [*fitting.values()]
     if not found or found[0] is not first.chunk or any(_holds(a, b) for a in found for b in found if a is not b):
         return []
@@ -214,7 +214,7 @@ def suggest(
 def _finds_first(text: str, chunk: Chunk, snapshot: Snapshot, calibration: Calibration) -> bool:
     """Whether a search for a text finds the section of a chunk first. Raises `IndexFault`."""
     language = chunk.language if len(snapshot.head.languages) > 1 else ""
-    return _search_first(text, language, snapshot, calibration) == section(chunk)
+    return _search_first(text, language, snapshot, calibration) == section_key(chunk)
 
 
 def plain_heading(heading: str) -> str:
@@ -247,10 +247,10 @@ def _find_uncited(
     ]
     quoted = [chunk for chunk in strong if chunk.chunk_id in cited_chunks]
     around = chain.from_iterable(_find_near(chunk, pages[chunk.source_file_path]) for chunk in quoted)
-    sections = set(map(section, quoted))
+    sections = set(map(section_key, quoted))
     for chunk in chain(strong, around):
-        if chunk.type != MEMORY and section(chunk) not in sections:
-            sections.add(section(chunk))
+        if chunk.type != MEMORY and section_key(chunk) not in sections:
+            sections.add(section_key(chunk))
             yield chunk
 
 
@@ -274,7 +274,7 @@ def _search_first(text: str, language: str, snapshot: Snapshot, calibration: Cal
         _FIRST_SECTIONS[snapshot] = firsts = {}
     language_filter = In("language", (language,)) if language else None
     hits = snapshot.search_lexical(lexical.query_vector(text, snapshot.head.languages), 1, language_filter)
-    firsts[text, language] = first = next((section(h.chunk) for h in hits if _answers(text, h, calibration)), None)
+    firsts[text, language] = first = next((section_key(h.chunk) for h in hits if _answers(text, h, calibration)), None)
     return first
 
 

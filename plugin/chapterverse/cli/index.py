@@ -101,9 +101,11 @@ def read_folder(
     """Read a built site, or by `slugs` a folder of Markdown, and list the persona, FAQ and memories that go with it."""
     documents = find_documents(settings, folder if slugs else None, Path())
     project = project_options()
-    patterns = include or project.include, exclude or project.exclude
     read = partial(load_part("markdown_folder"), generator=slugs, no_pages=documents.no_pages) if slugs else read_site
-    return read_known_site(folder, settings, *patterns, read), documents
+    pages = read_known_site(
+        folder, settings, include=include or project.include, exclude=exclude or project.exclude, read=read
+    )
+    return pages, documents
 
 
 def _index_site(reading: SitePages, documents: Documents, settings: Settings, *, dry_run: bool) -> Report:

@@ -112,7 +112,7 @@ def open_agent_files(
     Without an address both are None, and the sentence says so.
     """
     try:
-        reading = read_known_site(site, settings, include, exclude)
+        reading = read_known_site(site, settings, include=include, exclude=exclude)
     except (InputError, ConfigurationError) as error:
         return None, None, (f"No files for agents were written: {error}",) if options.any else ()
     home = rendered_page(site, "index.html", reading.base_url, reading.parts.get("index.html"))

@@ -1,6 +1,7 @@
-"""Publishes a plan: writes the difference, moves the head and then the ledger. Nothing else writes to an index.
+"""Takes the lease of an index, writes a difference, moves the head and then the ledger.
 
-A publication waits for another publisher's lease, and renews its own.
+What a run of `sync` publishes passes here, and what rooms import, repair or calibrate takes the same lease. A publisher
+waits for another's lease, and renews its own.
 """
 
 from __future__ import annotations
@@ -10,16 +11,14 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from chapterverse.calibration import Calibration
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexLocked
-from chapterverse.indexing.diff import Diff, SourceSet
+from chapterverse.indexing.diff import Diff
 from chapterverse.indexing.evidence_fit import fit_to_index
 from chapterverse.indexing.plan import IndexPlan
-from chapterverse.indexing.report import Report
 from chapterverse.indexing.target import Target, row_pipeline
 from chapterverse.indexing.vectors import UnfinishedVectors, Vectors
 from chapterverse.ledger import UNREAD, LedgerRow
@@ -45,26 +44,6 @@ from chapterverse.text.markdown import plain
 _WRITE_BATCH = 1000
 #: Seconds between two renewals.
 _RENEWAL_SECONDS = 2.0
-
-
-def publish(source_set: SourceSet, target: Target, progress: Progress, *, damaged: bool) -> Report:
-    """Make the index hold exactly these sources. Raises as `sync.index`.
-
-    Args:
-        damaged: whether the live generation can't be read, so that all of it is built again.
-    """
-    # Lock before embedding, so that the loser of a race pays for nothing.
-    with publishing(target, progress) as publication:
-        # A head without a snapshot to continue from is damaged too.
-        damaged = damaged or (publication.previous is None and target.head() is not None)
-        progress = _renewing(publication, progress)
-        plan = IndexPlan.of(source_set, target, publication.previous, progress)
-        plan.embed(progress)
-        head, lost = apply(plan.diff, plan.vectors, target, publication, progress, chunks=plan.total)
-        _remember(plan, target, head)
-    report = plan.report(head.generation, head.chunks)
-    rebuilt = [f"The index of {target.scope} was damaged, so all of it was built again."] if damaged else []
-    return replace(report, warnings=(*rebuilt, *lost, *report.warnings))
 
 
 def apply(
@@ -142,7 +121,7 @@ def publishing(target: Target, progress: Progress) -> Iterator[Publication]:
         yield publication
 
 
-def _renewing(publication: Publication, progress: Progress) -> Progress:
+def renewing(publication: Publication, progress: Progress) -> Progress:
     """Return a progress callback that also renews the lease: a run that lost it stops before it pays for more."""
 
     def report(stage: str, done: int, total: int) -> None:
@@ -219,7 +198,7 @@ def _point(chunk: Chunk, vectors: Vectors) -> Point:
     )
 
 
-def _remember(plan: IndexPlan, target: Target, head: Head) -> None:
+def remember(plan: IndexPlan, target: Target, head: Head) -> None:
     """Write the ledger rows of the files read, and remove those of files that the index no longer holds."""
     now = utc_now()
     sources = plan.source_set.sources

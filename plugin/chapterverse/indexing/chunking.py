@@ -17,8 +17,9 @@ from itertools import accumulate
 from urllib.parse import urljoin, urlsplit
 
 from chapterverse.model import (
-    CHUNK_TOKENS,
+    MAX_CHUNK_TOKENS,
     PAGE,
+    TARGET_CHUNK_TOKENS,
     Block,
     BlockKind,
     Chunk,
@@ -34,10 +35,6 @@ from chapterverse.model import (
 )
 from chapterverse.text import tokens
 from chapterverse.text.tokens import PROSE_TOKEN_BYTES
-
-#: Most cl100k tokens of an embedded chunk. A path longer than a quarter of it is shortened in the middle.
-CAP = CHUNK_TOKENS
-TARGET = 256
 
 #: Share of the target from which a text may end. A paragraph inserted into the longest section of 80 pages, which the
 #: repository does not hold, changed 1.4 texts with content-defined borders and 1.6 without (at most 3 and 4).
@@ -64,11 +61,11 @@ class ChunkSizes:
 
     Attributes:
         target: packing stops before this size, at 3.6 bytes a token.
-        cap: hard limit of every chunk.
+        cap: hard limit of every chunk. A path longer than a quarter of it is shortened in the middle.
     """
 
-    target: int = TARGET
-    cap: int = CAP
+    target: int = TARGET_CHUNK_TOKENS
+    cap: int = MAX_CHUNK_TOKENS
 
     @property
     def fingerprint(self) -> str:

@@ -1,8 +1,7 @@
 """From a site to its index: where the site is, whether a build may publish, and the one call that every adapter makes.
 
-An adapter hands a `Site` to `update_index`, a command to `index_site`. From there a page passes `sync`, `diff`,
-`page_chunker`, `chunking`, `plan`, `vectors`, `apply` and `report`, in this order. What writes an index is imported
-inside functions, so a build that changes nothing doesn't load it.
+An adapter hands a `Site` to `update_index`, a command to `index_site`. `sync` has the steps from there. What writes an
+index is imported inside functions, so a build that changes nothing doesn't load it.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -51,6 +51,7 @@ class Site:
 def read_known_site(
     folder: Path,
     settings: Settings,
+    *,
     include: Iterable[str],
     exclude: Iterable[str],
     read: Callable[..., SitePages] | None = None,
@@ -64,15 +65,14 @@ def read_known_site(
     """
     from chapterverse.readers.built_site import read_site
 
-    read = read or read_site
-    choice = tuple(include), tuple(exclude)
+    read = partial(read or read_site, folder, include=tuple(include), exclude=tuple(exclude))
     try:
-        return read(folder, settings.base_url or None, *choice)
+        return read(settings.base_url or None)
     except InputError:
         if settings.base_url or not (address := _indexed_address(folder, settings)):
             raise
         # Whatever else is wrong with the site is raised again.
-        return read(folder, address, *choice)
+        return read(address)
 
 
 def _indexed_address(folder: Path, settings: Settings) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 from chapterverse.errors import ConfigurationError, InputError
 from chapterverse.extensions import find_settings, load_part
 from chapterverse.manifests import SETTINGS
-from chapterverse.model import CHUNK_TOKENS, slug
+from chapterverse.model import MAX_CHUNK_TOKENS, TARGET_CHUNK_TOKENS, slug
 from chapterverse.readers.urls import parse_base_url
 from chapterverse.settings import DEFAULT_STORE, Settings, check_count, document_options, secret_settings
 from chapterverse.widget.endpoint import clean_endpoint
@@ -52,7 +52,7 @@ class Options:
     knowledge: str | None = None
     documents: dict[str, Any] = field(default_factory=dict)
     site: str | None = None
-    chunk_tokens: int = 256
+    chunk_tokens: int = TARGET_CHUNK_TOKENS
     exclude: list[str] = field(default_factory=list)
     include: list[str] = field(default_factory=list)
     also: list[Any] = field(default_factory=list)
@@ -113,8 +113,8 @@ class Options:
 
 def check_chunk_tokens(tokens: int) -> None:
     """Raise `ConfigurationError` if chunks can't be packed to this size."""
-    if not 32 <= tokens <= CHUNK_TOKENS:
-        raise ConfigurationError(f"chunk_tokens must be between 32 and {CHUNK_TOKENS}.")
+    if not 32 <= tokens <= MAX_CHUNK_TOKENS:
+        raise ConfigurationError(f"chunk_tokens must be between 32 and {MAX_CHUNK_TOKENS}.")
 
 
 def explain_unknown_options(names: Iterable[object], options: Collection[str]) -> dict[str, str]:

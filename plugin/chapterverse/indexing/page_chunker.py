@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from chapterverse.errors import InputError, PageTooLarge, UnreadablePage
-from chapterverse.indexing.chunking import CAP, ChunkSizes, chunk
-from chapterverse.model import PERSONA, Chunk, Scope, Source, is_storable
+from chapterverse.indexing.chunking import ChunkSizes, chunk
+from chapterverse.model import MAX_CHUNK_TOKENS, PERSONA, Chunk, Scope, Source, is_storable
 from chapterverse.progress import Progress
 
 #: Pages from which worker processes save more time than their start costs, and pages per task.
@@ -33,7 +33,7 @@ class PageChunker:
         """Read a page and return its chunks. Raises `InputError` if the page can't be read."""
         if source.type == PERSONA:
             # The persona is never embedded, so it stays one chunk however small the model's limit is.
-            sizes = ChunkSizes(CAP, CAP)
+            sizes = ChunkSizes(MAX_CHUNK_TOKENS, MAX_CHUNK_TOKENS)
         try:
             page = source.read()
         except PageTooLarge as error:

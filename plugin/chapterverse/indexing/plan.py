@@ -1,4 +1,4 @@
-"""Plans the changes of one run: reads, cuts, compares, reuses and embeds, and writes nothing."""
+"""The changes of one run, which `sync` makes step by step. Nothing of the index is written here."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from chapterverse.errors import IndexFault, InputError
 from chapterverse.extensions import load_part
 from chapterverse.indexing.additions import Enrichment
 from chapterverse.indexing.diff import Diff, FileDiff, SourceSet, compare_files, compute_diff
-from chapterverse.indexing.page_chunker import PageChunker, chunk_all
+from chapterverse.indexing.page_chunker import ChunksOrError, PageChunker
 from chapterverse.indexing.report import Report
 from chapterverse.indexing.target import Target
 from chapterverse.indexing.vectors import EmbeddingRejected, UnfinishedVectors, Vectors, count_tokens
 from chapterverse.ledger import IMPORTED, UNREAD, LedgerRow, rows_of
-from chapterverse.model import CHUNK_TOKENS, ENCODER, FAQ, PAGE, PERSONA, Chunk, embed_hash, utc_now
+from chapterverse.model import ENCODER, FAQ, MAX_CHUNK_TOKENS, PAGE, PERSONA, Chunk, Source, embed_hash, utc_now
 from chapterverse.progress import Progress
 from chapterverse.store import Snapshot
 
@@ -28,7 +28,9 @@ _MIN_CUT_CHARS = 64
 
 @dataclass(slots=True)
 class IndexPlan:
-    """The changes of one run. `chunks` and `diff` change again when the model rejects a text as too long.
+    """The changes of one run: `compare`, `add`, `enrich`, `compute_diff` and `embed` make it, in this order.
+
+    `chunks` and `diff` change again when the model rejects a text as too long.
 
     Attributes:
         live: the snapshot to reuse vectors from; None before the first publication or after a change of embedder.
@@ -43,43 +45,60 @@ class IndexPlan:
     live: Snapshot | None
     records: Mapping[str, LedgerRow]
     files: FileDiff
-    failed: Mapping[str, str]
-    chunks: dict[str, list[Chunk]]
-    stored_chunks: Sequence[Chunk]
     vectors: Vectors
-    enrichment: Enrichment
+    failed: Mapping[str, str] = field(default_factory=dict)
+    chunks: dict[str, list[Chunk]] = field(default_factory=dict)
+    stored_chunks: Sequence[Chunk] = ()
+    enrichment: Enrichment = field(default_factory=lambda: Enrichment({}))
     unexpanded: list[str] = field(default_factory=list)
     diff: Diff = field(default_factory=Diff)
 
     @classmethod
-    def of(
-        cls, source_set: SourceSet, target: Target, live: Snapshot | None, progress: Progress, *, dry_run: bool = False
-    ) -> IndexPlan:
-        """Read and cut the files that changed, and compare them with the live snapshot.
-
-        Raises:
-            InputError: no page can be read.
-            IndexFault: the live index is damaged.
-        """
+    def compare(cls, source_set: SourceSet, target: Target, live: Snapshot | None) -> IndexPlan:
+        """Return the plan of the files that changed, not read yet. Raises `IndexFault` if the live index is damaged."""
         records = _records(target, live)
         files = compare_files(source_set.sources, records, target.pipeline, source_set.keep)
-        touched = [source_set.sources[path] for path in files.touched]
-        outcomes = dict(chunk_all(touched, _chunker(target), target.workers, progress))
-        failed = {path: outcome for path, outcome in outcomes.items() if isinstance(outcome, str)}
-        chunks = {path: outcome for path, outcome in outcomes.items() if not isinstance(outcome, str)}
-        files = files.without(failed)
-        if not (chunks.keys() | files.unchanged) - source_set.document_paths:
-            raise InputError(f"No page could be read, so the index stays as it is: {next(iter(failed.values()))}")
         if live is not None and live.head.embedder.fingerprint != target.card.fingerprint:
             live = None
-        stored = [p.chunk for p in live.points(files.touched + files.removed)] if live else []
-        enrichment = _enrich(chunks, stored, live, files, target, progress, dry_run=dry_run)
-        vectors = Vectors(UnfinishedVectors(target.unfinished))
-        plan = cls(
-            target, source_set, live, records, files, failed, dict(enrichment.chunks), stored, vectors, enrichment
+        return cls(target, source_set, live, records, files, Vectors(UnfinishedVectors(target.unfinished)))
+
+    @property
+    def touched(self) -> list[Source]:
+        """The sources to read."""
+        return [self.source_set.sources[path] for path in self.files.touched]
+
+    @property
+    def chunker(self) -> PageChunker:
+        return PageChunker(self.target.scope, self.target.card.fingerprint, self.target.sizes)
+
+    def add(self, outcomes: Mapping[str, ChunksOrError]) -> None:
+        """Add the chunks or the error of each file that was read. Raises `InputError` if no page can be read."""
+        self.failed = {path: outcome for path, outcome in outcomes.items() if isinstance(outcome, str)}
+        self.chunks = {path: outcome for path, outcome in outcomes.items() if not isinstance(outcome, str)}
+        self.files = self.files.without(self.failed)
+        if not (self.chunks.keys() | self.files.unchanged) - self.source_set.document_paths:
+            raise InputError(f"No page could be read, so the index stays as it is: {next(iter(self.failed.values()))}")
+        if self.live:
+            self.stored_chunks = [p.chunk for p in self.live.points(self.files.touched + self.files.removed)]
+
+    def enrich(self, progress: Progress, *, dry_run: bool = False) -> None:
+        """Widen the chunks of the pages read by the target's model, if it has one."""
+        enricher, live = self.target.enricher, self.live
+        if enricher is None:
+            return
+        is_same = live is not None and enricher.fingerprint in live.head.pipeline.split()
+        gone = {*self.files.touched, *self.files.removed}
+        other_points = (point for point in live.points() if point.chunk.source_file_path not in gone) if live else ()
+        self.enrichment = enricher.enrich(
+            self.chunks,
+            self.stored_chunks if is_same else (),
+            other_points=other_points,
+            fingerprint=self.target.card.fingerprint,
+            cap=self.target.sizes.cap,
+            progress=progress,
+            dry_run=dry_run,
         )
-        plan.compute_diff()
-        return plan
+        self.chunks = dict(self.enrichment.chunks)
 
     @property
     def total(self) -> int:
@@ -118,7 +137,7 @@ class IndexPlan:
                     if smaller == sizes[path] or len(rejection.chunk.text) < _MIN_CUT_CHARS:
                         raise rejection.__cause__ or rejection from None
                     sizes[path] = smaller
-                    self.chunks[path] = _chunker(self.target).chunk(self.source_set.sources[path], smaller)
+                    self.chunks[path] = self.chunker.chunk(self.source_set.sources[path], smaller)
                 self.compute_diff()
 
     def _drop_expansions(self, path: str) -> None:
@@ -156,7 +175,7 @@ class IndexPlan:
         old = self.live.page(FAQ, "type") if self.live else []
         answers = [*new, *(c for c in old if c.source_file_path not in touched)]
         warnings: Iterable[str] = load_part("repeated_questions")(
-            answers, chunk_is_entry=self.target.sizes.cap >= CHUNK_TOKENS
+            answers, chunk_is_entry=self.target.sizes.cap >= MAX_CHUNK_TOKENS
         )
         return warnings
 
@@ -195,37 +214,6 @@ class IndexPlan:
         paid = UnfinishedVectors(self.target.unfinished).read(chunks).keys()
         unpaid = [c for h, c in chunks.items() if h not in paid and c.type != PERSONA]
         return replace(report, embedded=len(unpaid), tokens=count_tokens(unpaid) if report.price else 0)
-
-
-def _chunker(target: Target) -> PageChunker:
-    return PageChunker(target.scope, target.card.fingerprint, target.sizes)
-
-
-def _enrich(
-    chunks: Mapping[str, list[Chunk]],
-    stored_chunks: Sequence[Chunk],
-    live: Snapshot | None,
-    files: FileDiff,
-    target: Target,
-    progress: Progress,
-    *,
-    dry_run: bool,
-) -> Enrichment:
-    """Return the chunks of the pages read, widened by the target's model if it has one."""
-    if target.enricher is None:
-        return Enrichment(chunks)
-    is_same = live is not None and target.enricher.fingerprint in live.head.pipeline.split()
-    gone = {*files.touched, *files.removed}
-    other_points = (point for point in live.points() if point.chunk.source_file_path not in gone) if live else ()
-    return target.enricher.enrich(
-        chunks,
-        stored_chunks if is_same else (),
-        other_points=other_points,
-        fingerprint=target.card.fingerprint,
-        cap=target.sizes.cap,
-        progress=progress,
-        dry_run=dry_run,
-    )
 
 
 def _records(target: Target, live: Snapshot | None) -> Mapping[str, LedgerRow]:

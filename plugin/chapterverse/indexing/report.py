@@ -27,7 +27,8 @@ class Report:
         total: number of chunks in the index.
         files: all sources: pages, documents, and what is beyond the site.
         documents: paths of those among them that are persona, FAQ or memory.
-        left_out: the reason for each source that was read and is not indexed.
+        left_out: the reason for each source that is not indexed as it is now; of an unreadable one the index keeps the
+            last good version.
         embedded: number of chunks that this run embedded; below `diff.embed` if an unfinished run left vectors.
         tokens: cl100k tokens sent to a model that has a price.
         price: US dollars per million tokens.

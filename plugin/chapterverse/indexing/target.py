@@ -11,10 +11,20 @@ from typing import TYPE_CHECKING
 from chapterverse.embedding import Embedder, open_embedder
 from chapterverse.errors import ConfigurationError, IndexFault
 from chapterverse.extensions import open_offer
-from chapterverse.indexing.chunking import CAP, TARGET, ChunkSizes
+from chapterverse.indexing.chunking import ChunkSizes
 from chapterverse.indexing.options import check_chunk_tokens
 from chapterverse.ledger import Ledger, open_ledger
-from chapterverse.model import ENCODER, READER, EmbedderCard, Head, Scope, Source, replace_unstorable
+from chapterverse.model import (
+    ENCODER,
+    MAX_CHUNK_TOKENS,
+    READER,
+    TARGET_CHUNK_TOKENS,
+    EmbedderCard,
+    Head,
+    Scope,
+    Source,
+    replace_unstorable,
+)
 from chapterverse.settings import Settings
 from chapterverse.store import Store, open_store
 
@@ -47,7 +57,7 @@ class Target:
 
     @classmethod
     def open(
-        cls, settings: Settings, scope: Scope, base_url: str, chunk_tokens: int = TARGET, workers: int = 1
+        cls, settings: Settings, scope: Scope, base_url: str, chunk_tokens: int = TARGET_CHUNK_TOKENS, workers: int = 1
     ) -> Target:
         """Return the target that the settings describe.
 
@@ -62,8 +72,8 @@ class Target:
         ledger = open_ledger(settings)
         embedder = open_embedder(settings, _card_of_index(store, scope))
         # The model's tokenizer counts otherwise, but a text far above its limit would certainly be rejected.
-        limit = (embedder.card.limit if embedder else 0) or CAP
-        sizes = ChunkSizes(min(chunk_tokens, limit), min(CAP, limit))
+        limit = (embedder.card.limit if embedder else 0) or MAX_CHUNK_TOKENS
+        sizes = ChunkSizes(min(chunk_tokens, limit), min(MAX_CHUNK_TOKENS, limit))
         enricher, name = None, settings.enricher.strip()
         if name:
             enricher = open_offer("enricher", settings.override(enricher=name))

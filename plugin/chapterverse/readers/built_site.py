@@ -34,7 +34,7 @@ _MAX_COPIES = 2
 
 
 def read_site(
-    folder: Path, base_url: str | None = None, include: Iterable[str] = (), exclude: Iterable[str] = ()
+    folder: Path, base_url: str | None = None, *, include: Iterable[str] = (), exclude: Iterable[str] = ()
 ) -> SitePages:
     """Return the pages of a built site.
 
@@ -53,7 +53,7 @@ def read_site(
     """
     base = parse_base_url(base_url)
     listing = list_files(folder, (".html", ".htm"))
-    pages = SitePagesDraft(folder, [*listing.warnings], globs=PageGlobs.of(exclude, include))
+    pages = SitePagesDraft(folder, [*listing.warnings], globs=PageGlobs.of(include=include, exclude=exclude))
     built = _with_languages(_take_marked(pages, dict(_read_pages(pages, listing.files, base))))
     if not built:
         missing = "no HTML page to index: is it the folder that the build writes? Markdown needs --source"

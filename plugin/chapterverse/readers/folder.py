@@ -246,16 +246,16 @@ class PageGlobs:
     pattern holds for a page if it matches one of them; of several that match, the last one counts.
 
     Attributes:
-        exclude: pages to leave out.
         include: listings to index all the same (see `page_kinds`).
+        exclude: pages to leave out.
     """
 
-    exclude: GitIgnoreSpec
     include: GitIgnoreSpec
+    exclude: GitIgnoreSpec
 
     @classmethod
-    def of(cls, exclude: Iterable[str] = (), include: Iterable[str] = ()) -> PageGlobs:
-        return cls(GitIgnoreSpec.from_lines(exclude), GitIgnoreSpec.from_lines(include))
+    def of(cls, *, include: Iterable[str] = (), exclude: Iterable[str] = ()) -> PageGlobs:
+        return cls(GitIgnoreSpec.from_lines(include), GitIgnoreSpec.from_lines(exclude))
 
     def excludes(self, *paths: str) -> bool:
         return _last_match(self.exclude, paths)

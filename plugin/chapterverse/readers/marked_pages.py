@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import json
 import os.path
@@ -15,8 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from chapterverse.build_cache import BuildCache
 from chapterverse.errors import UnreadablePage, UnsafePath
 from chapterverse.model import Source
-from chapterverse.readers.folder import decode_page, read_page
-from chapterverse.readers.site_pages import BuiltPage, SitePages, SitePagesDraft, finish_reading
+from chapterverse.readers.folder import decode_page
+from chapterverse.readers.site_pages import BuiltPage, PageReader, SitePages, SitePagesDraft, finish_reading
 from chapterverse.readers.urls import page_address, parse_base_url
 
 if TYPE_CHECKING:
@@ -81,9 +80,9 @@ def read_marked_pages(
             cache.write(key, json.dumps([to_note, astuple(page)]))
     for path in paths.keys() - set(there):
         pages.left_out[path] = "its page was not written"
-    reading = finish_reading(pages, built, base, set(), is_stated=True)
-    left_out = {paths[path]: reason for path, reason in reading.left_out.items()}
-    return replace(reading, left_out={**left_out, **excluded})
+    found = finish_reading(pages, built, base, set(), is_stated=True)
+    left_out = {paths[path]: reason for path, reason in found.left_out.items()}
+    return replace(found, left_out={**left_out, **excluded})
 
 
 def _read_marked_page(pages: SitePagesDraft, path: str, content: bytes, base: str) -> BuiltPage | None:
@@ -107,20 +106,18 @@ def _from_json(text: str) -> tuple[str, BuiltPage]:
     return noted, BuiltPage(content_hash, tuple(facts), *others)
 
 
-def hold_changed(reading: SitePages, folder: Path, known: Set[SourceKey]) -> tuple[frozenset[SourceKey], SitePages]:
+def hold_changed(pages: SitePages, known: Set[SourceKey]) -> tuple[frozenset[SourceKey], SitePages]:
     """Return the keys of the pages, and the pages; those without a known key hold their text until they are parsed.
 
-    A page that can't be read any more raises its error when it is parsed.
+    A page that couldn't be read, or can't be any more, raises its error when it is parsed.
     """
     sources: list[Source] = []
-    for source in reading.sources:
-        path = reading.built.get(source.file_path, source.file_path)
-        if _key(source) not in known and isinstance(source.read, functools.partial):
+    for source in pages.sources:
+        if _key(source) not in known and isinstance(source.read, PageReader):
             with contextlib.suppress(UnreadablePage, UnsafePath):
-                text = decode_page(path, read_page(folder, path))
-                source = replace(source, read=functools.partial(source.read, text=text))
+                source = replace(source, read=source.read.hold())
         sources.append(source)
-    return frozenset(map(_key, sources)), replace(reading, sources=tuple(sources))
+    return frozenset(map(_key, sources)), replace(pages, sources=tuple(sources))
 
 
 def _key(source: Source) -> SourceKey:

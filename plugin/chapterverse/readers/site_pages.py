@@ -30,7 +30,7 @@ class SitePages:
     Attributes:
         sources: its pages, sorted by path; an unreadable one raises its error when it is read.
         warnings: one sentence for everything that the owner may want to correct.
-        left_out: the reason for each file that was read and is no page of the index; of a listing, its kind (see
+        left_out: the reason for each file that is no page of the index, read or not; of a listing, its kind (see
             `page_kinds.LISTINGS`).
         base_url: address of the site, with a slash at its end.
         built: the built page of each source that is named after the file that it was written in.
@@ -203,7 +203,7 @@ def finish_reading(
     sources = []
     for path, page in built.items():
         url, name = page_address(path, base, page.canonical, listed, is_stated=is_stated), names.get(path, path)
-        read = functools.partial(_read_page, pages.folder, path, page, url, name)
+        read = PageReader(pages.folder, path, page, url, name)
         context = json.dumps([url, *page.facts])
         sources.append((url, Source(name, page.content_hash, context, read, url=url, language=page.facts[1] or "")))
     parts = {path: page.part for path, page in built.items() if page.part}
@@ -225,24 +225,46 @@ def _source_names(built: Mapping[str, BuiltPage]) -> dict[str, str]:
     return names
 
 
-def _read_page(folder: Path, path: str, built: BuiltPage, url: str, name: str, text: str | None = None) -> Page:
-    # Loaded only if a page changed.
-    from chapterverse.readers.sections.html_page import read_document
-    from chapterverse.readers.sections.outline import title_from_path
+@dataclass(frozen=True, slots=True)
+class PageReader:
+    """Reads a built page.
 
-    document = read_document(decode_page(path, read_page(folder, path)) if text is None else text, built.part)
-    require_unchanged(path, built.content_hash, sha256(document.fragment))
-    return Page(
-        name,
-        url,
-        document.title or title_from_path(path),
-        built.facts[1] or document.language,
-        document.sections,
-        content_type=built.content_type,
-        tags=document.tags,
-        created_at=document.created_at,
-        structured_data=document.structured_data,
-    )
+    Attributes:
+        text: of its file; None reads the file once the page is parsed.
+    """
+
+    folder: Path
+    path: str
+    built: BuiltPage
+    url: str
+    name: str
+    text: str | None = None
+
+    def __call__(self) -> Page:
+        # Loaded only if a page changed.
+        from chapterverse.readers.sections.html_page import read_document
+        from chapterverse.readers.sections.outline import title_from_path
+
+        document = read_document(self._read_text() if self.text is None else self.text, self.built.part)
+        require_unchanged(self.path, self.built.content_hash, sha256(document.fragment))
+        return Page(
+            self.name,
+            self.url,
+            document.title or title_from_path(self.path),
+            self.built.facts[1] or document.language,
+            document.sections,
+            content_type=self.built.content_type,
+            tags=document.tags,
+            created_at=document.created_at,
+            structured_data=document.structured_data,
+        )
+
+    def hold(self) -> PageReader:
+        """Return the reader of the text that the file has now."""
+        return replace(self, text=self._read_text())
+
+    def _read_text(self) -> str:
+        return decode_page(self.path, read_page(self.folder, self.path))
 
 
 def sha256(text: str) -> str:

@@ -1,7 +1,7 @@
 // @ts-check
 // The conversation that the tab keeps: read as text of strangers, drawn again, sent along, and offered after a new one.
 import { el, icon } from './render.js';
-import { more, newSession, saveSession } from './session.js';
+import { maxLength, more, newSession, saveSession } from './session.js';
 
 /** @type {Restore} */
 export const restore = async (panel, session = readSession()) => {
@@ -38,7 +38,7 @@ export const recent = messages => {
   const turns = messages.filter(({ role }, at) => (
     role === 'user' ? messages[at + 1]?.role === 'assistant' : messages[at - 1]?.role === 'user'));
   const latest = turns.slice(-10).map(({ role, content, timestamp, signature }) => (
-    { role, content: content.slice(0, 4000).toWellFormed(), timestamp, signature }));
+    { role, content: content.slice(0, maxLength).toWellFormed(), timestamp, signature }));
   while (latest.reduce((sum, { content }) => sum + content.length, 0) > 16000) latest.splice(0, 2);
   return latest;
 };
@@ -105,7 +105,7 @@ const readMessage = value => {
     signature: readSignature(value.signature),
     nearest: listOf(value.nearest, readSection),
     follow_ups: listOf(value.follow_ups, question => text(question, 500)),
-    searched_as: reason && { query: text(searched.query, 4000), original: text(searched.original, 4000), reason },
+    searched_as: reason && { query: text(searched.query, maxLength), original: text(searched.original, maxLength), reason },
     partial_reason: oneOf(value.partial_reason, 'left_open', 'unconfirmed', 'may_help', 'cut', 'language', 'choice') ?? null,
     rating: oneOf(value.rating, 'up', 'down'),
   };

@@ -2,7 +2,7 @@
 import { createTurn } from './answer.js';
 import { chat } from './client.js';
 import { el, icon } from './render.js';
-import { kept, newSession, saveSession, store } from './session.js';
+import { kept, maxLength, newSession, saveSession, store } from './session.js';
 import { sheet, takeColors } from './styles.js';
 
 /** @type {CreatePanel} */
@@ -163,7 +163,7 @@ export const createPanel = async (place, launcher, config, words) => {
     field.focus();
   } });
   const only = el('button', { type: 'button', className: 'chip', onclick: () => panel.narrow(!panel.single) });
-  const field = el('textarea', { rows: 1, maxLength: 4000, placeholder: strings.placeholder, ariaLabel: strings.placeholder, value: typeof draft === 'string' ? draft.slice(0, 4000) : '' });
+  const field = el('textarea', { rows: 1, maxLength, placeholder: strings.placeholder, ariaLabel: strings.placeholder, value: typeof draft === 'string' ? draft.slice(0, maxLength) : '' });
   const action = el('button', { type: 'button', onclick: () => (stop ? stop.abort() : send()) });
   const chips = el('div', { className: 'chips' }, scope, only);
   const form = el('form', { className: 'ask' }, chips, el('div', { className: 'field' }, field, action), el('p', { className: 'small' }, strings.disclaimer));
@@ -251,7 +251,7 @@ export const createPanel = async (place, launcher, config, words) => {
       const { text, selection = '' } = question;
       if (stop || !(text || selection)) return false;
       /** @type {Message} */
-      const message = { role: 'user', content: text || selection.slice(0, 4000), timestamp: new Date().toISOString() };
+      const message = { role: 'user', content: text || selection.slice(0, maxLength), timestamp: new Date().toISOString() };
       keep(message);
       ask(panel.addTurn(question, message));
       focus();

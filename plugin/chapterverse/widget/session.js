@@ -29,6 +29,9 @@ export const store = (key, value) => {
   } catch { /* In memory, then. */ }
 };
 
+// Characters of a message that the API takes. The service cuts an answer in the same way before it signs it.
+export const maxLength = 4000;
+
 /** The words that come later, in the page's language. @type {(config: Config) => Promise<Later & Config>} */
 export const more = async config => (
   { ...(await import(`./lang/more/${config.language}.js`)).default, ...config, ...config.strings });

@@ -12,13 +12,15 @@ import pytest
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.settings import Settings
+from chapterverse.widget import bundle
+from chapterverse_api import request_limits
 from chapterverse_api.contract import ChatQuery, Message, Signature
 from chapterverse_api.conversation.transcript import SIGNATURE_SECONDS, Signer, Transcript, signed_question, truncate
 
 NOW = 1_800_000_000.0
 KEY, OTHER = "0123456789abcdef" * 2, "fedcba9876543210" * 2
 SIGNER = Signer([KEY])
-SESSION = Path(__file__).parents[3] / "plugin" / "chapterverse" / "widget" / "history.js"
+WIDGET = Path(bundle.__file__).parent
 
 
 def turns(*pairs: tuple[str, str], signer: Signer = SIGNER, now: float = NOW) -> list[Message]:
@@ -162,21 +164,57 @@ def test_what_a_browser_cuts_off_is_not_signed_and_counts_for_nothing() -> None:
     assert truncate(longer.content) == history[1].content
 
 
+def run(node: Path, program: str, given: str = "") -> Any:
+    """Return the JSON that a program in JavaScript prints."""
+    asked = [str(node), "--input-type=module", "--no-warnings", "-e", program]
+    done = subprocess.run(asked, input=given, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_widget_sends_no_more_than_the_limits_of_a_request(node: Path) -> None:
+    program = f"""
+globalThis.CSSStyleSheet = class {{ replaceSync() {{}} }};
+const {{ maxLength }} = await import({json.dumps((WIDGET / "session.js").as_uri())});
+const {{ recent }} = await import({json.dumps((WIDGET / "history.js").as_uri())});
+const turn = content => [{{ role: 'user', content }}, {{ role: 'assistant', content }}];
+const sent = content => recent(Array(20).fill(turn(content)).flat());
+const chars = sent('a'.repeat(9999)).reduce((sum, {{ content }}) => sum + content.length, 0);
+console.log(JSON.stringify([maxLength, sent('a').length, chars]));
+"""
+    assert run(node, program) == [
+        request_limits.MAX_MESSAGE_CHARS,
+        request_limits.MAX_HISTORY_MESSAGES,
+        request_limits.MAX_HISTORY_CHARS,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "code"),
+    [
+        ("panel.js", f"(location.origin + location.pathname).slice(0, {request_limits.MAX_URL_CHARS})"),
+        ("panel.js", f"lang.slice(0, {request_limits.MAX_LANGUAGE_CHARS})"),
+        ("panel.js", f"`${{config.context}}`.slice(0, {request_limits.MAX_CONTEXT_CHARS:.0e})".replace("e+0", "e")),
+        ("selection.js", f"panel.selection.trim().slice(0, {request_limits.MAX_SELECTION_CHARS})"),
+        ("turns.js", f"name: 'comment', maxLength: {request_limits.MAX_COMMENT_CHARS},"),
+    ],
+)
+def test_what_the_widget_cuts_off_once_is_what_the_api_refuses(file: str, code: str) -> None:
+    assert code in (WIDGET / file).read_text(encoding="utf-8")
+
+
 def test_texts_are_cut_as_the_widget_cuts_them(node: Path) -> None:
     chance = random.Random(5)
     pieces = ["a", "é", "語", "😀", "\ud83d", "\ude00", "\n", "\u2028"]
     texts = ["".join(chance.choices(pieces, k=chance.choice([1, 5, 3999, 4000, 4001, 6000]))) for _ in range(60)]
     program = f"""
 globalThis.CSSStyleSheet = class {{ replaceSync() {{}} }};
-const {{ recent }} = await import({json.dumps(SESSION.as_uri())});
+const {{ recent }} = await import({json.dumps((WIDGET / "history.js").as_uri())});
 const texts = JSON.parse(await new Response(process.stdin).text());
 console.log(JSON.stringify(texts.map(content => recent([{{ role: 'user', content }}, {{ role: 'assistant', content }}])
   .map(message => message.content))));
 """
-    asked = [str(node), "--input-type=module", "--no-warnings", "-e", program]
-    done = subprocess.run(asked, input=json.dumps(texts), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == [[truncate(text)] * 2 for text in texts]
+    assert run(node, program, json.dumps(texts)) == [[truncate(text)] * 2 for text in texts]
     assert all(truncate(truncate(text)) == truncate(text) for text in texts)
 
 

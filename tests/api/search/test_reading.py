@@ -175,7 +175,7 @@ def test_beside_german_pages_an_english_question_is_read_and_a_mix_of_both_is_no
 
 def test_without_time_the_order_of_the_search_stays_and_the_status_says_so(settings: Settings) -> None:
     service = quill.service(settings)
-    reader = service.resources.models.reader
+    reader = service.resources.models.reading_model
     assert reader
     late = Deadline(0.0)
     retrieval = _retrieval(service)
@@ -187,7 +187,7 @@ def test_without_time_the_order_of_the_search_stays_and_the_status_says_so(setti
 
 def test_a_reader_who_left_was_not_late(settings: Settings) -> None:
     service, left = quill.service(settings), Deadline()
-    reader = service.resources.models.reader
+    reader = service.resources.models.reading_model
     assert reader
     left.abort()
     with pytest.raises(ClientDisconnected):
@@ -209,7 +209,7 @@ class Late(ReadingModel):
 
 def test_quotes_that_nobody_read_are_as_likely_as_the_words_say(settings: Settings) -> None:
     plain = quill.service(replace(settings, reading_model="none"))
-    late = quill.changed(plain, reader=Late("late", MODEL))
+    late = quill.changed(plain, reading_model=Late("late", MODEL))
     for question in (QUESTION, "how is the list of slow pages sorted"):
         answers = [ask(service, question) for service in (late, plain)]
         assert answers[0].response == answers[1].response
@@ -249,7 +249,7 @@ def test_fifty_askers_at_once_all_get_an_answer_read_or_not(
 
 def test_behind_a_crowd_an_answer_comes_unread_and_the_status_says_so(settings: Settings) -> None:
     service, plain = quill.service(settings), quill.service(replace(settings, reading_model="none"))
-    reader = service.resources.models.reader
+    reader = service.resources.models.reading_model
     assert reader
     with reader.queue.turn(1_000_000, lambda: 600.0):
         assert ask(service, QUESTION).response == ask(plain, QUESTION).response
@@ -263,6 +263,6 @@ def test_a_damaged_model_that_is_installed_is_logged_and_left_out(
     package.mkdir()
     (package / "__init__.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    assert Models.open(replace(settings, reading_model="auto")).reader is None
+    assert Models.open(replace(settings, reading_model="auto")).reading_model is None
     events = [json.loads(line) for line in caplog.messages]
     assert [e["code"] for e in events if e.get("code")] == ["reading_model_ignored"]

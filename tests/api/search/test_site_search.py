@@ -71,7 +71,13 @@ def results_for(service: EvaluationSession, query: str, **fields: Any) -> Retrie
     snapshot = resources.index.snapshot(question.docs_version, question.page_url)
     models, progress = resources.models, QueryProgress("", logged=False)
     search = SearchResources(
-        resources.index, resources.settings, models.embedder, models.reranker, models.reader, Deadline(), progress
+        resources.index,
+        resources.settings,
+        models.embedder,
+        models.reranker,
+        models.reading_model,
+        Deadline(),
+        progress,
     )
     return search_site(question, snapshot, search)
 

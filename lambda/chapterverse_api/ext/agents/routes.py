@@ -135,7 +135,7 @@ def _complete(request: Request, document: dict[str, Any]) -> Response:
     completion_request = CompletionRequest.parse(document)
     check_rate(request)
     completion = Completion(completion_request)
-    return answers.respond(
+    return answers.answer_request(
         completion_request.query,
         request,
         stream=completion_request.stream,

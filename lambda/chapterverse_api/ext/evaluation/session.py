@@ -32,7 +32,7 @@ from chapterverse_api.ext.evaluation.places import place_without_page
 from chapterverse_api.ext.evaluation.quoting import cut_in_silence, repeats
 from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.rejections import make_query
-from chapterverse_api.search.ranking import Candidate, section
+from chapterverse_api.search.ranking import Candidate, section_key
 from chapterverse_api.search.results import Retrieval
 from chapterverse_api.search.site_search import SearchRequest, retrieve
 
@@ -128,7 +128,7 @@ class _Sections:
         chunk = next((c for c in chunks if c.chunk_id == chunk_id), None)
         if chunk is None:
             return None
-        text = "\n\n".join(plain(c.text) for c in chunks if section(c) == section(chunk))
+        text = "\n\n".join(plain(c.text) for c in chunks if section_key(c) == section_key(chunk))
         return Passage("1", chunk.heading_path, plain(chunk.text), text, url=url, chunk_id=chunk_id), chunk.language
 
     def _weigh(self, text: str) -> Mapping[int, float]:

@@ -14,7 +14,7 @@ from chapterverse.model import FAQ, Chunk
 from chapterverse.text import lexical
 from chapterverse_api.draft.requests import Passage, estimate_tokens
 from chapterverse_api.search.passages import MAX_PASSAGES_TOKENS, MAX_SECTIONS, make_passages
-from chapterverse_api.search.ranking import Candidate, section
+from chapterverse_api.search.ranking import Candidate, section_key
 
 #: Tokens of the sources up to which a prompt is filled with what stands around the best section.
 _FILLED_TOKENS = MAX_PASSAGES_TOKENS * 3 // 4
@@ -32,7 +32,11 @@ def without_waste(candidates: Iterable[Candidate]) -> list[Candidate]:
     kept: list[tuple[Candidate, frozenset[int]]] = []
     for candidate in candidates:
         terms = frozenset(candidate.lexical.indices)
-        copies = (c for c, others in kept if _are_alike(terms, others) and section(c.chunk) != section(candidate.chunk))
+        copies = (
+            c
+            for c, others in kept
+            if _are_alike(terms, others) and section_key(c.chunk) != section_key(candidate.chunk)
+        )
         if _says_something(candidate.chunk) and next(copies, None) is None:
             kept.append((candidate, terms))
     return sorted((candidate for candidate, _ in kept), key=_comes_last)
@@ -49,11 +53,11 @@ def fill_room(
 
     A FAQ entry stands around nothing: each is found for itself, and they have a share of their own.
     """
-    best, sections = candidates[0], {section(c.chunk) for c in candidates}
+    best, sections = candidates[0], {section_key(c.chunk) for c in candidates}
     room = _FILLED_TOKENS - round(sum(map(estimate_tokens, (passage.section for passage in passages))))
     around = list[tuple[Candidate, Passage]]()
     page = [c for c in pages[best.chunk.source_file_path] if c.type != FAQ and is_for_reader(c)]
-    near = (c for c in find_around(best, page) if section(c.chunk) not in sections)
+    near = (c for c in find_around(best, page) if section_key(c.chunk) not in sections)
     for candidate in islice(near, max(0, MAX_SECTIONS - len(passages))):
         (passage,) = make_passages([candidate], url, pages, max(0, room))
         size = round(estimate_tokens(passage.section))
@@ -67,7 +71,7 @@ def find_around(best: Candidate, page: Sequence[Chunk]) -> Iterator[Candidate]:
     """Yield the beginnings of the sections below the best one, then of those beside it, the nearest first."""
     path, sections = best.chunk.heading_path, dict[object, Chunk]()
     for chunk in page:
-        sections.setdefault(section(chunk), chunk)
+        sections.setdefault(section_key(chunk), chunk)
 
     def order(chunk: Chunk) -> tuple[bool, int]:
         return chunk.heading_path[: len(path)] != path, abs(chunk.chunk_index - best.chunk.chunk_index)

@@ -35,7 +35,7 @@ from chapterverse_api.ext.models.wire import read_written_calls
 from chapterverse_api.index.site_index import on_page
 from chapterverse_api.log import search_progress
 from chapterverse_api.search.passages import choose, make_passages, make_source
-from chapterverse_api.search.ranking import section
+from chapterverse_api.search.ranking import section_key
 from chapterverse_api.search.site_search import SearchResources, make_reader_filter, search_site
 
 #: How often a model may call tools in place of an answer, and how many calls it gets in all.
@@ -206,8 +206,8 @@ def _add_sources(sources: Sources, output: Sequence[Passage], max_tokens: int) -
         passages.append(replace(found, id=str(number), text=shorter, section=text, terms=terms))
         shown.append(make_source(passages[-1], found.path[0], found.path[-1] if len(found.path) > 1 else None))
         number += 1
-    count = request.found + len(passages) - len(request.passages)
-    return replace(sources, request=replace(request, passages=tuple(passages), found=count), shown=tuple(shown))
+    count = request.from_tools + len(passages) - len(request.passages)
+    return replace(sources, request=replace(request, passages=tuple(passages), from_tools=count), shown=tuple(shown))
 
 
 class _DocsTools:
@@ -248,7 +248,7 @@ class _DocsTools:
                 settings=self._turn.resources.settings,
                 embedder=models.embedder,
                 reranker=None,
-                reader=models.reader,
+                reading_model=models.reading_model,
                 deadline=deadline,
                 progress=progress,
             )
@@ -274,7 +274,7 @@ class _DocsTools:
         return list(islice(self._make_sections(chunks), _MAX_READ))
 
     def _make_sections(self, chunks: Sequence[Chunk]) -> Iterator[Passage]:
-        for _, group in groupby(chunks, section):
+        for _, group in groupby(chunks, section_key):
             part = list(group)
             text = "\n\n".join(plain(chunk.text) for chunk in part)
             url = self._public_url(part[0]) or None

@@ -223,9 +223,9 @@ class OpenAIGenerator:
 
 def _halve(request: GenerationRequest) -> GenerationRequest:
     """Return a request with half of its sources: the first ones, and each second one of those that were looked up."""
-    first = len(request.passages) - request.found
+    first = len(request.passages) - request.from_tools
     found = request.passages[first::2]
-    return replace(request, passages=(*request.passages[: first // 2], *found), found=len(found))
+    return replace(request, passages=(*request.passages[: first // 2], *found), from_tools=len(found))
 
 
 def _response_format(schema: ResponseSchema) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from chapterverse.errors import UnreadablePage
 from chapterverse.ext.knowledge.entries import to_text
 from chapterverse.ext.knowledge.metadata import PersonaMetadata, validate_metadata
 from chapterverse.model import (
-    CHUNK_TOKENS,
     FAQ,
+    MAX_CHUNK_TOKENS,
     NO_LANGUAGE,
     PERSONA,
     Block,
@@ -37,7 +37,7 @@ from chapterverse.text.tokens import ellipsize
 #: Most characters of a question: that of a question to the chat.
 _MAX_QUESTION_CHARS = 4000
 #: Characters that more than fill a chunk, so nothing needs to be counted.
-_MAX_CHARS = 100 * CHUNK_TOKENS
+_MAX_CHARS = 100 * MAX_CHUNK_TOKENS
 
 # An unclosed comment hides the rest, like in a built page.
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -164,13 +164,13 @@ def _section(title: str, entry: DocumentEntry, path: str, kind: str) -> Section:
     if not entry.heading or len(entry.heading) > _MAX_QUESTION_CHARS:
         raise UnreadablePage(f"{path}: a question must hold 1 to {_MAX_QUESTION_CHARS} characters.")
     headings = tuple(dict.fromkeys((title, entry.heading)))
-    if len(entry.text) > _MAX_CHARS or not tokens.fits(embed_text(headings, entry.text), CHUNK_TOKENS):
+    if len(entry.text) > _MAX_CHARS or not tokens.fits(embed_text(headings, entry.text), MAX_CHUNK_TOKENS):
         if kind == FAQ:
             raise UnreadablePage(
-                f"{path}: the answer to {_quote(entry.heading)} is longer than {CHUNK_TOKENS} tokens with its "
+                f"{path}: the answer to {_quote(entry.heading)} is longer than {MAX_CHUNK_TOKENS} tokens with its "
                 "question: shorten it, and link to a page."
             )
-        raise UnreadablePage(f"{path} is longer than {CHUNK_TOKENS} tokens: write one fact a file.")
+        raise UnreadablePage(f"{path} is longer than {MAX_CHUNK_TOKENS} tokens: write one fact a file.")
     block = Block(BlockKind.PARAGRAPH, entry.text)
     return Section(entry.heading, len(headings), None, headings, (block,), anchor_verified=False)
 

@@ -84,7 +84,7 @@ def publish(
 
     def update() -> None:
         # `reading` is None if the site could not be read. Reading it again raises the reason.
-        read = reading or read_known_site(site_dir, placed, options.include, options.exclude)
+        read = reading or read_known_site(site_dir, placed, include=options.include, exclude=options.exclude)
         _index_versions(read, settings, options, version_path or ())
         if (site_dir / starters.PATH).is_file():
             starters.write(site_dir / starters.PATH, settings, read.base_url)
@@ -262,9 +262,15 @@ def _index_preview(state: _PreviewState, settings: Settings, options: Options) -
     # A page may be half-written, so the preview goes on.
     try:
         documents = find_documents(settings, Path(), Path())
-        choice = Path(), state.base_url, options.include, options.exclude
-        read = load_part("markdown_folder")
-        reading = read(*choice, generator=state.slugs, no_pages=documents.no_pages, listed=state.pages)
+        reading = load_part("markdown_folder")(
+            Path(),
+            state.base_url,
+            include=options.include,
+            exclude=options.exclude,
+            generator=state.slugs,
+            no_pages=documents.no_pages,
+            listed=state.pages,
+        )
         _index(reading, settings, options, Path())
     except (ChapterVerseError, OSError) as error:
         warn(f"The index was not updated: {explain_error(error)}")

@@ -87,7 +87,7 @@ def check(
         ConfigurationError: the index can't be opened as the settings say.
     """
     findings = Findings()
-    globs = PageGlobs.of(exclude := tuple(exclude), include := tuple(include))
+    globs = PageGlobs.of(include=(include := tuple(include)), exclude=(exclude := tuple(exclude)))
     reading = _read(site, settings, include, exclude, findings, with_index)
     findings.listings = reading.listings
     findings.site = "" if reading.base_url == NOWHERE else reading.base_url
@@ -320,13 +320,13 @@ def _read(
     """Read the site's pages. Read a site without an address, also in its index, as if it were at `NOWHERE`."""
     try:
         if with_index:
-            return read_known_site(site, settings, include, exclude)
-        return read_site(site, settings.base_url or None, include, exclude)
+            return read_known_site(site, settings, include=include, exclude=exclude)
+        return read_site(site, settings.base_url or None, include=include, exclude=exclude)
     except InputError as error:
         if settings.base_url:
             raise
         # Any other error is independent of the address and is raised again.
-        reading = read_site(site, NOWHERE, include, exclude)
+        reading = read_site(site, NOWHERE, include=include, exclude=exclude)
         findings.add("no_address", "", str(error))
         return reading
 

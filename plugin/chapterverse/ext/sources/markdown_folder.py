@@ -33,9 +33,9 @@ _LOCALE = re.compile(r"[a-z]{2}(?:[-_](?:[A-Z]{2}|[A-Z][a-z]{3}))?\Z")
 def read_markdown_folder(
     folder: Path,
     base_url: str | None = None,
+    *,
     include: Iterable[str] = (),
     exclude: Iterable[str] = (),
-    *,
     generator: SiteGenerator = SiteGenerator.MKDOCS,
     no_pages: Collection[str] = (),
     listed: Mapping[str, str] | None = None,
@@ -61,7 +61,7 @@ def read_markdown_folder(
         raise InputError("Markdown files don't say where they will be published: pass --base-url.")
     listing = _list(folder, listed, no_pages)
     read_file = read_page if listed is None else _read_listed
-    pages = SitePagesDraft(folder, [*listing.warnings], read_file, globs=PageGlobs.of(exclude, include))
+    pages = SitePagesDraft(folder, [*listing.warnings], read_file, globs=PageGlobs.of(include=include, exclude=exclude))
     rule = address_rule(generator, folder, listing.files)
     address = rule.path if listed is None else lambda path, _: listed.get(path)
     read = list(_read_files(pages, listing.files, address, generator, base))

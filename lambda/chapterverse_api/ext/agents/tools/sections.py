@@ -25,7 +25,7 @@ from chapterverse_api.index.site_index import SiteIndex, on_page
 from chapterverse_api.log import search_progress
 from chapterverse_api.rejections import make_query
 from chapterverse_api.request_limits import MAX_LANGUAGE_CHARS, MAX_URL_CHARS, MAX_VERSION_CHARS
-from chapterverse_api.search.ranking import section
+from chapterverse_api.search.ranking import section_key
 from chapterverse_api.search.results import Retrieval
 from chapterverse_api.search.site_search import SearchResources, search_site
 
@@ -151,7 +151,7 @@ def _find_by_anchor(page: Sequence[Chunk], anchor: str) -> list[Chunk]:
 def _is_within(chunk: Chunk, first: Chunk) -> bool:
     """Whether a chunk is of the section of another one, or below it."""
     above, path = first.heading_path, chunk.heading_path
-    return section(chunk) == section(first) or (len(path) > len(above) and path[: len(above)] == above)
+    return section_key(chunk) == section_key(first) or (len(path) > len(above) and path[: len(above)] == above)
 
 
 def _chunks(published: str, snapshot: Snapshot) -> list[Chunk]:
@@ -164,7 +164,7 @@ def _chunks(published: str, snapshot: Snapshot) -> list[Chunk]:
 def _sections(chunks: Sequence[Chunk], index: SiteIndex, snapshot: Snapshot) -> Iterator[SectionText]:
     groups: dict[object, list[Chunk]] = {}
     for chunk in chunks:
-        groups.setdefault(section(chunk), []).append(chunk)
+        groups.setdefault(section_key(chunk), []).append(chunk)
     for group in groups.values():
         text = "\n\n".join(chunk.text for chunk in group)
         yield SectionText(index.public_url(group[0], snapshot.head), text, group[0])
@@ -192,7 +192,7 @@ def search_within_budget(query: ChatQuery, context: ToolContext) -> tuple[Retrie
             settings=resources.settings,
             embedder=models.embedder,
             reranker=models.reranker,
-            reader=models.reader,
+            reading_model=models.reading_model,
             deadline=context.deadline,
             progress=progress,
         )
