@@ -131,11 +131,13 @@ TABS = {
     "Antora": '<div><ul><li id="t1" class="tab"><p>A</p></li><li id="t2" class="tab"><p>B</p></li></ul></div>'
     '<div class="tabpanel" aria-labelledby="t1"><p>a</p></div>'
     '<div class="tabpanel" aria-labelledby="t2"><p>b</p></div>',
+    "in another order": '<button role="tab" aria-controls="b">B</button><button role="tab" id="t">A</button>'
+    '<div role="tabpanel" aria-labelledby="t"><p>a</p></div><div role="tabpanel" id="b"><p>b</p></div>',
 }
 
 
 @pytest.mark.parametrize("html", TABS.values(), ids=TABS)
-def test_tabs_are_paired_by_order(html: str) -> None:
+def test_tabs_are_paired_by_aria_or_by_order(html: str) -> None:
     assert by_heading(f"<p>Before.</p>{html}<p>After.</p>")[None] == ["Before.", "**A**\n\na", "**B**\n\nb", "After."]
 
 
@@ -231,6 +233,7 @@ CRUMBS = '<div><div><a href="/d/">Docs</a></div><svg></svg><div><a href="/d/g/">
         (CRUMBS.replace("<div>Tea</div>", '<div><a href="/d/g/t/">Tea</a></div>'), ["Docs", "Guide", "Tea"]),
         ('<p><a href="/d/">Docs</a> for brewers.</p>', ["Docs for brewers."]),
         ('<ul><li><a href="/pot">A pot</a></li><li>Leaves</li></ul>', ["- A pot", "- Leaves"]),
+        (CRUMBS.replace("Tea", "Warm the pot. " * 8), ["Docs", "Guide", ("Warm the pot. " * 8).strip()]),
     ],
 )
 def test_the_way_to_a_page_above_its_title_is_no_text(above: str, left: list[str]) -> None:

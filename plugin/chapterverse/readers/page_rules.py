@@ -36,6 +36,7 @@ _LISTING_PARTS = {
 }
 _POST_MARKS = frozenset("blog-post-page blog-post post posts td-blog".split())
 _API_GENERATORS = frozenset("rustdoc javadoc typedoc pdoc pydoctor doxygen jsdoc phpdocumentor".split())
+_DOCUMENTATION_MARK = "docs-doc-page"
 #: Material's template of a blog's own page and of its listings, whose entries only the template writes.
 _VIEW_MARK = "blog"
 
@@ -229,7 +230,7 @@ def _is_news(page: PageFacts, parts: list[str], marks: set[str]) -> bool:
     if not marks.isdisjoint(_POST_MARKS):
         return True
     top = parts[1:] if len(parts) > 1 and _LOCALE.fullmatch(parts[0]) else parts
-    if top[0] in _NEWS_FOLDERS:
+    if top[0] in _NEWS_FOLDERS and _DOCUMENTATION_MARK not in marks:
         return True
     is_release = not _RELEASE_FOLDERS.isdisjoint(parts[:-1]) and _RELEASE.match(parts[-1]) is not None
     return is_release or _is_changelog(page)

@@ -112,6 +112,8 @@ def test_an_admonition_with_a_title_alone_keeps_it() -> None:
     "listed",
     [
         '<nav class="contents local" role="doc-toc"><ul><li><a href="#run">Run it</a></li></ul></nav>',
+        '<div class="contents topic"><p class="topic-title">Contents</p><p><a href="#run">Run it</a></p></div>',
+        '<aside class="local topic contents"><ul><li><a href="#run">Run it</a></li></ul></aside>',
     ],
 )
 def test_a_heading_that_a_list_of_contents_names_keeps_its_text(listed: str) -> None:

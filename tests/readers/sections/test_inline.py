@@ -32,6 +32,7 @@ from chapterverse.readers.sections.inline import Inline, code_span
         ('<img alt="How a badge looks" src="images/badge.png">', "How a badge looks"),
         ('<img alt="_images/flow.png" src="_images/flow.png">', ""),
         ('<img alt="Slack icon" width="16">', ""),
+        ('<img alt="A wave" role="presentation"><img alt="A wave" aria-hidden="true">', ""),
         ("x<sup>2</sup> and H<sub>2</sub>O", "x^2 and H2O"),
         ("<kbd>Ctrl</kbd>+<kbd>C</kbd>", "Ctrl+C"),
         ('<abbr title="Hyper Text">HTML</abbr>', "HTML"),

@@ -102,11 +102,13 @@ _DROPPED_ROLES = frozenset("alertdialog dialog menu menubar navigation search to
 SOURCE_DUMP = "pdoc-code"
 # Too common a word to be dropped elsewhere; VitePress writes a fence's language into such a span.
 _DROPPED_SPAN = "lang"
+# The list of a page's headings that docutils writes for `contents`; each class alone may stand for anything.
+_DROPPED_LIST = frozenset(("contents", "topic"))
 # Attributes are parsed only of tags that hold one of these words; most hold none.
 _EXCLUSIONS = ("data-search-exclude", "data-chapterverse-exclude")
 _HINTS = (
     _DROPPED_CLASSES | _DROPPED_ROLES | frozenset(_EXCLUSIONS)
-    | {"hidden", "data-pagefind-ignore", "display", "font-size", "doc-backlink"}
+    | {"hidden", "data-pagefind-ignore", "display", "font-size", "doc-backlink", "contents"}
     | {_DROPPED_SPAN, SOURCE_DUMP}
 )  # fmt: skip
 #: Classes of sets of tabs, and of panels, that are older than ARIA.
@@ -246,6 +248,7 @@ def is_left_out(node: Node, around: Node) -> bool:
         or (node.get("role") == "doc-backlink" and "toc-backref" not in node.classes and "label" not in around.classes)
         or not _DROPPED_CLASSES.isdisjoint(node.classes)
         or (node.name == "span" and node.classes == [_DROPPED_SPAN])
+        or _DROPPED_LIST.issubset(node.classes)
     )
 
 

@@ -18,6 +18,8 @@ from chapterverse.readers.sections.block_reader import BlockReader
 from chapterverse.readers.sections.labels import find_footnotes, move_tabs
 from chapterverse.readers.sections.outline import Heading, build_sections
 
+#: Characters of a page's name at the end of the way to it.
+_MAX_CRUMB_CHARS = 100
 _ID = re.compile(r"""\s(?:id|name)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE)
 
 
@@ -140,6 +142,11 @@ def _is_breadcrumb(node: Node) -> bool:
     boxes = [child for child in node.elements() if child.text().strip()] if node.block else []
     *above, here = [[inner for inner in (box, *box.walk()) if inner.name == "a"] for box in boxes] or [[]]
     if not above or here or any(box.name != "div" for box in boxes) or any(len(links) != 1 for links in above):
+        return False
+    # What a link is only a part of, or is long, is text.
+    if any(links[0].text().strip() != box.text().strip() for links, box in zip(above, boxes, strict=False)):
+        return False
+    if len(boxes[-1].text().strip()) > _MAX_CRUMB_CHARS:
         return False
     addresses = [links[0].get("href") or "" for links in above]
     return all(below.startswith(upper) for upper, below in pairwise(addresses))

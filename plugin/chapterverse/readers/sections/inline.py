@@ -290,7 +290,8 @@ def is_decoration(node: Node, alt: str) -> bool:
 
 def _is_ornament(node: Node) -> bool:
     is_icon = any(0 < node.integer(side, 0) <= _MAX_ICON_PIXELS for side in ("width", "height"))
-    return is_icon or _is_badge(node.get("src") or "")
+    is_hidden = node.get("role") in ("presentation", "none") or node.get("aria-hidden") == "true"
+    return is_hidden or is_icon or _is_badge(node.get("src") or "")
 
 
 def _is_badge(address: str) -> bool:

@@ -1,7 +1,8 @@
 """Moves labels in a tree to what they name, before it is read: those of tabs and footnotes.
 
-Tabs and panels are paired by their order: it is one in every generator, though they rarely stand side by side and
-not always in one element. Sets older than ARIA (pymdownx, sphinx-design and others) are known by their classes.
+Tabs and their panels are paired by the ids that ARIA gives them, else by their order: it is one in every generator,
+though labels and panels rarely stand side by side, and not always in one element. Sets older than ARIA (pymdownx,
+sphinx-design and others) are known by their classes.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ def move_tabs(root: Node) -> dict[Node, str]:
     levels = [root]
     while levels:
         pieces = list(_pieces(levels.pop()))
+        panels = [node for node, is_tab in pieces if not is_tab]
+        named = {name: panel for panel in panels for name in (panel.get("id"), panel.get("aria-labelledby")) if name}
         waiting: deque[Node] = deque()
         was_tab = True
         for node, is_tab in pieces:
@@ -33,10 +36,14 @@ def move_tabs(root: Node) -> dict[Node, str]:
                 waiting.clear()
             was_tab = is_tab
             if is_tab:
-                waiting.append(node)
-            else:
+                panel = next(filter(None, map(named.get, _names(node))), None)
+                if panel is None or panel in labels:
+                    waiting.append(node)
+                else:
+                    labels[panel] = _move_label(node, panel)
+            elif node not in labels:
                 labels[node] = _move_label(waiting.popleft(), node) if waiting else ""
-        levels += [node for node, is_tab in pieces if not is_tab]
+        levels += panels
     return labels
 
 
@@ -48,6 +55,13 @@ def _move_label(tab: Node, panel: Node) -> str:
     tab.children = []
     panel.children[:0] = [label, " "]
     return label.text()
+
+
+def _names(tab: Node) -> Iterator[str]:
+    """Yield the names by which a panel may know a tab, or a tab its panel."""
+    yield tab.get("id") or ""
+    yield from (tab.get("aria-controls") or "").split()
+    yield (tab.get("data-bs-target") or tab.get("href") or "").removeprefix("#")
 
 
 def _pieces(level: Node) -> Iterator[tuple[Node, bool]]:

@@ -37,6 +37,8 @@ def table_block(table: Node, inline: Inline) -> Block | None:
 
 def is_layout(table: Node) -> bool:
     """Return whether a table only sets content out: lines and their numbers, an icon and its box, a single cell."""
+    if table.get("role") in ("presentation", "none"):
+        return True
     rows = [[cell for cell in cells if cell.text().strip()] for _, cells in _rows_of(table)]
     filled = [cells for cells in rows if cells]
     if len(filled) != 1 or any(cell.name == "th" for cell in filled[0]):
