@@ -34,8 +34,8 @@ from chapterverse_api.index.site_index import SiteIndex, on_page, page_of
 from chapterverse_api.log import QueryProgress
 from chapterverse_api.search.question import correct
 from chapterverse_api.search.ranking import Wording, weigh_memories, with_sides
-from chapterverse_api.search.reading import read_candidates
-from chapterverse_api.search.rerankers import Reranker, rerank
+from chapterverse_api.search.reading import read_candidates, rerank
+from chapterverse_api.search.rerankers import Reranker
 from chapterverse_api.search.results import Retrieval, answer_features, answerability, matched_share, merge_retrievals
 
 if TYPE_CHECKING:
