@@ -69,7 +69,7 @@ class Corpus:
 
 
 def _read(path: str, text: str) -> Page:
-    document = read_markdown(text, path, None, SiteGenerator.GITHUB)
+    document = read_markdown(text, path, SiteGenerator.GITHUB)
     return _page(path, document.title, document.sections)
 
 

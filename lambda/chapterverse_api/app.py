@@ -20,12 +20,12 @@ from chapterverse.errors import ChapterVerseError, ConfigurationError
 from chapterverse.extensions import foreign, load_part, load_part_of_offer, load_routers
 from chapterverse.manifests import EXTENSIONS
 from chapterverse.settings import Settings
+from chapterverse.text.hosts import parse_host
 from chapterverse.version import __version__
 from chapterverse_api import log, rejections
 from chapterverse_api.http import routes
 from chapterverse_api.http.admission import RateLimit
 from chapterverse_api.http.guard import AllowList, Guard
-from chapterverse_api.index.site_index import parse_host
 from chapterverse_api.rejections import Rejection
 
 if TYPE_CHECKING:

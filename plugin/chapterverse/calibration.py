@@ -24,11 +24,13 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from chapterverse.store import Snapshot
 from chapterverse.text import lexical, segmentation, thesaurus
 from chapterverse.text.lexical import K1, WordTerms, question_words
+
+if TYPE_CHECKING:
+    from chapterverse.store import Snapshot
 
 #: Expressions of a question that are looked up in the thesaurus: a longer one says enough in its own words, and each
 #: synonym is a term that the store counts.

@@ -53,7 +53,7 @@ def any_mdx(data: bytes) -> None:
 def made_markdown(data: bytes) -> None:
     """Read well-formed Markdown: no visible character is missing from its chunks."""
     text = markdown_of(Choices(data))
-    made = read_markdown(text, "a.md", "Title")
+    made = read_markdown(text, "a.md")
     # The words that the form itself consists of: languages of code, addresses, admonitions' keywords.
     visible = text.replace("```py\n", "```\n").replace("```text\n", "```\n").replace("(y)", "").replace("!!! note", "")
     _check_nothing_missing(visible, _page(made.sections, "Title"))
@@ -97,7 +97,7 @@ def _decoded(data: bytes) -> str:
 def _read_markdown(data: bytes, path: str) -> None:
     rule = _RULES[data[0] % len(_RULES)] if data else SiteGenerator.MKDOCS
     try:
-        made = read_markdown(_decoded(data[1:]), path, None, rule)
+        made = read_markdown(_decoded(data[1:]), path, rule)
     except InputError:
         return
     assert not any(section.anchor_verified for section in made.sections)

@@ -73,6 +73,7 @@ def test_progress_is_told_with_counts(site: Site) -> None:
         steps = [(done, total) for name, done, total in told if name == stage]
         assert steps == sorted(steps)
         assert steps[-1][0] == steps[-1][1] > 0
+        assert steps[0] == (0, steps[-1][1])
 
 
 def test_a_run_that_is_interrupted_leaves_the_old_index(site: Site) -> None:

@@ -126,7 +126,7 @@ def test_each_heading_keeps_its_own_id(parts: list[tuple[str, str, str]]) -> Non
 @given(st.text(st.characters(codec="utf-8"), max_size=200), st.sampled_from(SiteGenerator))
 @settings(max_examples=300, deadline=None)
 def test_any_markdown_is_read(text: str, generator: SiteGenerator) -> None:
-    for section in read_markdown(f"# T\n\n{text}", "a.md", None, generator).sections:
+    for section in read_markdown(f"# T\n\n{text}", "a.md", generator).sections:
         assert not section.anchor_verified
 
 
@@ -142,7 +142,7 @@ MDX_SOUP = st.lists(
 @given(MDX_SOUP.map("".join))
 @settings(max_examples=400, deadline=None)
 def test_any_mdx_is_read(text: str) -> None:
-    for section in read_markdown(text, "a.mdx", "T", SiteGenerator.GITHUB).sections:
+    for section in read_markdown(text, "a.mdx", SiteGenerator.GITHUB).sections:
         assert not section.anchor_verified
         for block in section.blocks:
             block.text.encode()
@@ -151,7 +151,7 @@ def test_any_mdx_is_read(text: str) -> None:
 @given(st.text("{}<>/A`'\"=\n #|-*$\\\\ import", max_size=80))
 @settings(max_examples=400, deadline=None)
 def test_any_signs_of_mdx_are_read(text: str) -> None:
-    read_markdown(text, "a.mdx", "T", SiteGenerator.GITHUB)
+    read_markdown(text, "a.mdx", SiteGenerator.GITHUB)
 
 
 MDX_BLOCK: st.SearchStrategy[str] = st.deferred(
@@ -177,7 +177,7 @@ INVISIBLE = re.compile(
 def test_no_visible_character_of_mdx_is_lost(text: str) -> None:
     code = Counter(c for w in re.findall(r"```js\n(\w+) <X>", text) for c in "x")
     visible = characters(INVISIBLE.sub(" ", text)) + code
-    assert not visible - characters(words_of(read_markdown(text, "a.mdx", "T", SiteGenerator.GITHUB).sections))
+    assert not visible - characters(words_of(read_markdown(text, "a.mdx", SiteGenerator.GITHUB).sections))
 
 
 @given(st.lists(BLOCK, max_size=4).map("".join), st.sampled_from(["main", "article", "body"]))

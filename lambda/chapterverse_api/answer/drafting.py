@@ -13,9 +13,10 @@ from typing import Protocol, TypeAlias
 from chapterverse.extensions import load_part
 from chapterverse.text.markdown import INVISIBLE, escape_markdown
 from chapterverse_api import phrases
+from chapterverse_api.answer.response import make_delta
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import Delta, ToolUse
-from chapterverse_api.draft.draft import ShownDraft, Span, make_delta
+from chapterverse_api.draft.draft import ShownDraft, Span
 from chapterverse_api.draft.extractive import Extractive
 from chapterverse_api.draft.requests import GenerationRequest, Passage
 

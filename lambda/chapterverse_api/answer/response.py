@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from chapterverse.model import utc_now
 from chapterverse_api import phrases
 from chapterverse_api.answer.turn import Turn
-from chapterverse_api.contract import AnswerStatus, ChatResponse, PartialReason, Segment, SourceChunk
+from chapterverse_api.contract import AnswerStatus, ChatResponse, Delta, PartialReason, Segment, SourceChunk
 from chapterverse_api.conversation.transcript import signed_question
-from chapterverse_api.draft.draft import ShownDraft, make_segment
+from chapterverse_api.draft.draft import ShownDraft, Span
 from chapterverse_api.search.suggestions import suggest
+
+_Shown = TypeVar("_Shown", bound=Segment)
+
+
+def make_delta(span: Span) -> Delta:
+    """Return a part of the answer as it is streamed."""
+    return _show(span, Delta)
 
 
 def make_answer_or_refusal(draft: ShownDraft, turn: Turn) -> ChatResponse:
@@ -51,7 +58,7 @@ def make_answer(
     names_places = sources.mode == "selected_text" or status in ("partial", "not_in_docs")
     return _make_response(
         turn,
-        list(map(make_segment, draft.spans)),
+        [_show(span, Segment) for span in draft.spans],
         source_chunks=sorted(sources.shown, key=place),
         status=status,
         partial_reason=reason,
@@ -126,3 +133,7 @@ def with_suggestions(response: ChatResponse, turn: Turn) -> ChatResponse:
     asked = (*turn.conversation.questions, turn.query.query or "")
     follow_ups = suggest(turn.sources.found, cited_chunks, asked, turn.deadline)
     return response.model_copy(update={"follow_ups": follow_ups}) if follow_ups else response
+
+
+def _show(span: Span, kind: type[_Shown]) -> _Shown:
+    return kind(text=span.text, citations=list(span.citations), kind=span.kind, check=span.check, mark=span.mark)

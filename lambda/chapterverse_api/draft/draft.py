@@ -6,7 +6,6 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from chapterverse_api.contract import Delta, Segment
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.requests import GenerationRequest, ModelRequest, ResponseSchema, ToolCall, Usage
 
@@ -80,14 +79,6 @@ class SentenceCheck(Protocol):
     def as_json(self) -> dict[str, Any]:
         """Return it as a trace prints it."""
         ...
-
-
-def make_segment(span: Span) -> Segment:
-    return Segment(text=span.text, citations=list(span.citations), kind=span.kind, check=span.check, mark=span.mark)
-
-
-def make_delta(span: Span) -> Delta:
-    return Delta(**make_segment(span).model_dump())
 
 
 class AnswerGenerator(Protocol):

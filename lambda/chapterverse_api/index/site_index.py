@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
-from urllib.parse import urlsplit
 
 from chapterverse.errors import ChapterVerseError, InputError
 from chapterverse.extensions import load_part
 from chapterverse.model import PERSONA, Chunk, Head, Persona, Scope
 from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, Store, only_head
+from chapterverse.text.hosts import parse_host
 from chapterverse_api.index.live_index import LiveIndex
 
 _LOOPBACK = {"localhost", "127.0.0.1", "::1"}
@@ -176,14 +176,6 @@ def _without_language(page: str, head: Head) -> str:
     language, _, rest = page.removeprefix(folder).partition("/")
     is_translation = page.startswith(folder) and language.lower() in (tag.lower() for tag in head.languages)
     return folder + rest if is_translation else page
-
-
-def parse_host(url: str) -> str:
-    """Return a URL's host without the port, "" if it has none."""
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
 
 
 def _between(addresses: Sequence[str | int], first: str, end: str) -> Sequence[str | int]:

@@ -1,8 +1,9 @@
-"""Where the host of an address is: on this machine, or in a private network."""
+"""The host of an address, and where it is: on this machine, or in a private network."""
 
 from __future__ import annotations
 
 import ipaddress
+from urllib.parse import urlsplit
 
 #: Ends of names of private networks: multicast DNS (RFC 6762), the end set aside for them, that of homes (RFC 8375),
 #: Kubernetes' services, and the ends that routers and companies use (RFC 6762, appendix G). No one can register any.
@@ -12,6 +13,14 @@ _PRIVATE_NAMES = (
 )  # fmt: skip
 #: Addresses that a provider shares among its customers (RFC 6598); private overlay networks use them too.
 _SHARED = ipaddress.IPv4Network("100.64.0.0/10")
+
+
+def parse_host(url: str) -> str:
+    """Return a URL's host without the port, "" if it has none."""
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
 
 
 def is_loopback(host: str) -> bool:

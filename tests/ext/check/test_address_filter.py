@@ -64,6 +64,7 @@ def in_sentences(text: str) -> str:
         "`<br>` and `[text](url)`",
         # A label that doesn't begin its line defines no reference.
         "The default of [port]: 8080 is fine.",
+        "It is [port]: 8080\n\n[^1]: note\n\na]: x",
         "```html\n<b>[x](y)</b> a[i](b.c)\n```",
         "- item\n\n    ```sh\n    a <b> [c](d)\n    ```\n",
         "| a | b |\n| --- | --- |\n| [x] | `y` |",
@@ -155,6 +156,7 @@ def test_what_was_sent_may_stand_and_so_may_what_is_no_address(text: str) -> Non
         ("a <!-- hidden --> b", "a  b"),
         ("<script>x</script>", "x"),
         ("<img src=x", "img src=x"),
+        ("<'b>", "'b>"),
         # What is left does not join.
         ("[a]<b>(/rel)", "[a]/rel)"),
         ("!<b>[a](/rel)", "!a"),

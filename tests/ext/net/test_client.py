@@ -38,7 +38,7 @@ def test_a_body_is_sent_as_json_and_the_reply_is_parsed(server: LoopbackServer) 
 
 
 def test_a_get_has_no_body(server: LoopbackServer) -> None:
-    assert JsonClient(server.url, {}).get("/path").body == {"path": "/path", "body": None}
+    assert JsonClient(server.url, {}).send("GET", "/path").body == {"path": "/path", "body": None}
     assert (server.history[0].method, server.history[0].raw) == ("GET", b"")
 
 
@@ -92,7 +92,7 @@ def test_requests_share_a_connection(server: LoopbackServer) -> None:
     rest = JsonClient(server.url, {})
     for _ in range(3):
         rest.post("/", {})
-    rest.get("/")
+    rest.send("GET", "/")
     assert server.connections == 1
 
 
@@ -232,7 +232,7 @@ def test_no_server_is_one_sentence() -> None:
     with LoopbackServer() as gone:
         rest = JsonClient(gone.url, {})
     with pytest.raises(ProviderError, match="could not be reached") as caught:
-        rest.get("/")
+        rest.send("GET", "/")
     assert caught.value.retryable
 
 

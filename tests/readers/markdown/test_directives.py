@@ -9,7 +9,7 @@ from growth import assert_linear
 
 
 def texts(markdown: str) -> list[str]:
-    return [block.text for section in read_markdown(markdown, "a.md", "T").sections for block in section.blocks]
+    return [block.text for section in read_markdown(markdown, "a.md").sections for block in section.blocks]
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_directives(markdown: str, expected: list[str]) -> None:
 
 
 def test_a_heading_in_a_tab_is_a_section_with_an_anchor() -> None:
-    sections = read_markdown('=== "A"\n\n    ## Inside\n\n    x\n\nafter', "a.md", "T").sections
+    sections = read_markdown('=== "A"\n\n    ## Inside\n\n    x\n\nafter', "a.md").sections
     assert [(s.heading, s.anchor, [b.text for b in s.blocks]) for s in sections] == [
         (None, None, ["after"]),
         ("Inside", "inside", ["**A**\n\nx"]),
@@ -46,7 +46,7 @@ def test_a_heading_in_a_tab_is_a_section_with_an_anchor() -> None:
 
 
 def test_containers_without_end_take_linear_time() -> None:
-    assert_linear(lambda count: read_markdown("::: tip\n" * count, "a.md", "T"), 1_000, 8_000)
+    assert_linear(lambda count: read_markdown("::: tip\n" * count, "a.md"), 1_000, 8_000)
 
 
 def test_deep_nesting_is_no_crash() -> None:

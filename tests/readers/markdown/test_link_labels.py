@@ -10,7 +10,7 @@ from chapterverse.ext.sources.markdown.page import read_markdown
 
 
 def read(text: str) -> str:
-    return str([block.text for section in read_markdown(text, "a.md", "T").sections for block in section.blocks])
+    return str([block.text for section in read_markdown(text, "a.md").sections for block in section.blocks])
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from readers.golden import SITES
 
 
 def read(mdx: str) -> list[tuple[str | None, list[str]]]:
-    page = read_markdown(mdx, "a.mdx", "T", SiteGenerator.GITHUB)
+    page = read_markdown(mdx, "a.mdx", SiteGenerator.GITHUB)
     return [(section.heading, [block.text for block in section.blocks]) for section in page.sections]
 
 
@@ -89,7 +89,7 @@ def test_components_become_one_block(mdx: str, text: str) -> None:
 
 
 def test_a_box_holds_the_blocks_it_may_be_cut_between() -> None:
-    page = read_markdown("<Frame>\n\none\n\n<Tip>\n\ntwo\n\n</Tip>\n\n</Frame>\n\nthree", "a.mdx", "T")
+    page = read_markdown("<Frame>\n\none\n\n<Tip>\n\ntwo\n\n</Tip>\n\n</Frame>\n\nthree", "a.mdx")
     box, after = page.sections[0].blocks
     assert (box.text, [part.kind for part in box.parts]) == (
         "one\n\n**Tip**\n\ntwo",
@@ -103,13 +103,13 @@ def test_badges_and_icons_are_no_words_of_a_heading() -> None:
         '## Setup <Badge text="New" variant="tip" />\n\na <Badge text="beta" /> <Icon name="star" label="Star" />b'
     ) == [("Setup", ["a beta b"])]
     assert read("## Setup <Badge>New</Badge>\n\na") == [("Setup", ["a"])]
-    page = read_markdown("## Setup <Badge>New</Badge>\n\na", "a.md", "T", SiteGenerator.VITEPRESS)
+    page = read_markdown("## Setup <Badge>New</Badge>\n\na", "a.md", SiteGenerator.VITEPRESS)
     assert [section.heading for section in page.sections] == ["Setup"]
 
 
 def test_headings_and_their_ids() -> None:
     mdx = "# A {#given}\n\n## B \\{#b-1}\n\n## C {/* #c-1 */}\n\n## D <X>`e`</X> {unknown}\n\n<h2 id='f'>F</h2>\n\ntext"
-    page = read_markdown(mdx, "a.mdx", None, SiteGenerator.GITHUB)
+    page = read_markdown(mdx, "a.mdx", SiteGenerator.GITHUB)
     assert [(s.heading, s.anchor) for s in page.sections] == [
         ("A", "given"), ("B", "b-1"), ("C", "c-1"), ("D e", "d-e-unknown"), ("F", "f"),
     ]  # fmt: skip
@@ -117,7 +117,7 @@ def test_headings_and_their_ids() -> None:
 
 
 def test_the_brace_of_an_id_may_be_escaped_in_a_file_that_has_nothing_else_of_mdx() -> None:
-    page = read_markdown("# A \\{#a}\n\n## `b` \\{#b-1}\n\ntext", "a.md", None, SiteGenerator.DOCUSAURUS)
+    page = read_markdown("# A \\{#a}\n\n## `b` \\{#b-1}\n\ntext", "a.md", SiteGenerator.DOCUSAURUS)
     assert [(s.heading, s.anchor) for s in page.sections] == [("A", "a"), ("b", "b-1")]
 
 
@@ -137,7 +137,7 @@ def test_fences_stay_as_they_are(mdx: str) -> None:
 def test_the_source_of_a_built_page_has_its_anchors_and_no_others() -> None:
     built = read_document((SITES / "docusaurus-traps/docs/index.html").read_text(encoding="utf-8"))
     source = read_markdown(
-        (SITES / "docusaurus-traps/index.mdx").read_text(encoding="utf-8"), "index.mdx", None, SiteGenerator.GITHUB
+        (SITES / "docusaurus-traps/index.mdx").read_text(encoding="utf-8"), "index.mdx", SiteGenerator.GITHUB
     )
     computed = {s.anchor for s in source.sections if s.level > 1 and s.anchor}
     # What another file brings in is only in the build.
@@ -161,5 +161,5 @@ def test_hostile_text_takes_linear_time(hostile: str) -> None:
 
 @pytest.mark.parametrize("hostile", ["<A>\n\n", "<div>", "<Tabs>\n<TabItem label='x'>\n", "{", "> <A>\n"])
 def test_ten_thousand_levels(hostile: str) -> None:
-    page = read_markdown(hostile * 10_000 + "the end", "a.mdx", "T")
+    page = read_markdown(hostile * 10_000 + "the end", "a.mdx")
     assert "the end" in page.sections[-1].blocks[-1].text

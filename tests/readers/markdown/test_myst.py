@@ -10,9 +10,7 @@ from growth import assert_linear
 
 
 def texts(markdown: str, generator: SiteGenerator = SiteGenerator.SPHINX) -> list[str]:
-    return [
-        block.text for section in read_markdown(markdown, "a.md", "T", generator).sections for block in section.blocks
-    ]
+    return [block.text for section in read_markdown(markdown, "a.md", generator).sections for block in section.blocks]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +174,7 @@ def test_a_glossary() -> None:
     ],
 )
 def test_a_target_is_the_id_of_its_heading(markdown: str, anchor: str) -> None:
-    section = read_markdown(markdown, "a.md", "T", SiteGenerator.SPHINX).sections[-1]
+    section = read_markdown(markdown, "a.md", SiteGenerator.SPHINX).sections[-1]
     assert (section.heading, section.anchor, [b.text for b in section.blocks]) == ("Heading", anchor, ["text"])
 
 

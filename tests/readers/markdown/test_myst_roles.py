@@ -65,7 +65,7 @@ def test_a_paragraph_keeps_its_lines() -> None:
 
 
 def test_roles_in_headings_tables_and_links() -> None:
-    (section,) = read_markdown("## Use {func}`~a.b` in {doc}`c`\n\ntext", "a.md", "T", SiteGenerator.SPHINX).sections
+    (section,) = read_markdown("## Use {func}`~a.b` in {doc}`c`\n\ntext", "a.md", SiteGenerator.SPHINX).sections
     assert (section.heading, section.anchor) == ("Use b in c", "use-b-in-c")
     assert texts("| {func}`~a.b` |\n| - |\n| {doc}`c/d` |") == ["| `b` |\n| --- |\n| d |"]
     assert texts("[see {func}`~a.b`](x)<b></b>") == ["see `b`"]

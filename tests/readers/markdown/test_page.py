@@ -50,7 +50,7 @@ def test_the_same_blocks_as_from_html() -> None:
     ],
 )
 def test_anchors_are_computed_and_say_so(generator: SiteGenerator, heading: str, anchor: str) -> None:
-    (section,) = read_markdown(f"## {heading}\n", "a.md", "T", generator).sections
+    (section,) = read_markdown(f"## {heading}\n", "a.md", generator).sections
     assert (section.anchor, section.anchor_verified) == (anchor, False)
     assert section.heading is not None
     assert "#my-id" not in section.heading
@@ -58,34 +58,33 @@ def test_anchors_are_computed_and_say_so(generator: SiteGenerator, heading: str,
 
 def test_explicit_ids_are_known_before_the_first_is_computed() -> None:
     markdown = "## Setup\n\n## Other {#setup}\n"
-    assert [s.anchor for s in read_markdown(markdown, "a.md", "T").sections] == ["setup_1", "setup"]
-    assert [s.anchor for s in read_markdown(markdown, "a.md", "T", SiteGenerator.GITHUB).sections] == ["setup", "setup"]
+    assert [s.anchor for s in read_markdown(markdown, "a.md").sections] == ["setup_1", "setup"]
+    assert [s.anchor for s in read_markdown(markdown, "a.md", SiteGenerator.GITHUB).sections] == ["setup", "setup"]
 
 
 def test_myst_targets() -> None:
     markdown = "(My target)=\n## Heading\n\ntext\n"
-    (section,) = read_markdown(markdown, "a.md", "T", SiteGenerator.SPHINX).sections
+    (section,) = read_markdown(markdown, "a.md", SiteGenerator.SPHINX).sections
     assert (section.anchor, [b.text for b in section.blocks]) == ("my-target", ["text"])
 
 
 def test_headings_in_raw_html_keep_their_ids() -> None:
-    (section,) = read_markdown('<h2 id="raw">Raw</h2>\n\ntext\n', "a.md", "T").sections
+    (section,) = read_markdown('<h2 id="raw">Raw</h2>\n\ntext\n', "a.md").sections
     assert section.anchor == "raw"
 
 
 @pytest.mark.parametrize(
-    ("text", "file_path", "told", "expected"),
+    ("text", "file_path", "expected"),
     [
-        ("---\ntitle: Front\n---\n# Heading\n", "a.md", "Told", "Told"),
-        ("---\ntitle: Front\n---\n# Heading\n", "a.md", None, "Front"),
-        ("text\n\n# The `heading` {#x}\n", "a.md", None, "The heading"),
-        ("text", "guide/first-steps.md", None, "First steps"),
-        ("", "guide/index.md", None, "Guide"),
-        ("", "README.md", None, "README"),
+        ("---\ntitle: Front\n---\n# Heading\n", "a.md", "Front"),
+        ("text\n\n# The `heading` {#x}\n", "a.md", "The heading"),
+        ("text", "guide/first-steps.md", "First steps"),
+        ("", "guide/index.md", "Guide"),
+        ("", "README.md", "README"),
     ],
 )
-def test_titles(text: str, file_path: str, told: str | None, expected: str) -> None:
-    assert read_markdown(text, file_path, told).title == expected
+def test_titles(text: str, file_path: str, expected: str) -> None:
+    assert read_markdown(text, file_path).title == expected
 
 
 def test_a_page_without_anything() -> None:
@@ -102,13 +101,13 @@ def test_a_page_without_anything() -> None:
     ],
 )
 def test_which_files_are_mdx(file_path: str, generator: SiteGenerator, text: str, shown: str) -> None:
-    (section,) = read_markdown(text, file_path, "T", generator).sections
+    (section,) = read_markdown(text, file_path, generator).sections
     assert [block.text for block in section.blocks] == [shown]
 
 
 def test_an_id_is_made_of_an_expression_and_not_of_its_value() -> None:
     (section,) = read_markdown(
-        "export const v = '3.2';\n\n## Version {v} *now*", "a.mdx", "T", SiteGenerator.GITHUB
+        "export const v = '3.2';\n\n## Version {v} *now*", "a.mdx", SiteGenerator.GITHUB
     ).sections
     assert (section.heading, section.anchor) == ("Version 3.2 now", "version-v-now")
 

@@ -21,9 +21,7 @@ from growth import assert_linear
 def texts(markdown: str, file_path: str = "a.md") -> list[str]:
     generator = SiteGenerator.GITHUB if file_path.endswith("x") else SiteGenerator.MKDOCS
     return [
-        block.text
-        for section in read_markdown(markdown, file_path, "T", generator).sections
-        for block in section.blocks
+        block.text for section in read_markdown(markdown, file_path, generator).sections for block in section.blocks
     ]
 
 
@@ -122,7 +120,7 @@ def test_headings_titles_and_cells_hold_no_targets() -> None:
         "## A [link](x) *here*\n\n| [a](x) | `b` |\n| - | - |\n| [c](y) | d |\n\n!!! note \"N [n](x)\"\n    text\n\n"
         "<table><tr><td>\n\nA [cell](z)\nof *two*\n\n</td></tr></table>\n\n<h3>\n\nA [raw](x) one\n\n</h3>\n"
     )  # fmt: skip
-    sections = read_markdown(markdown, "a.md", "T").sections
+    sections = read_markdown(markdown, "a.md").sections
     assert [section.heading for section in sections] == ["A link here", "A raw one"]
     found = [block.text for block in sections[0].blocks]
     assert found[:2] == ["| a | `b` |\n| --- | --- |\n| c | d |", "**Note: N n**\n\ntext"]
@@ -139,7 +137,7 @@ def test_only_a_markdown_source_has_verbatim_paragraphs() -> None:
 
 def test_a_list_is_cut_between_its_items_and_each_keeps_its_lines() -> None:
     items = [f"*   Item {i} says [this](https://example.com/{i})\n    on its second line." for i in range(40)]
-    made = page("a.md", *read_markdown("\n".join(items), "a.md", "T").sections)
+    made = page("a.md", *read_markdown("\n".join(items), "a.md").sections)
     chunks = chunk(made, SCOPE, "none/0", ChunkSizes(64, 128))
     assert len(chunks) > 5
     assert "\n".join(c.text for c in chunks) == "\n".join(items)
@@ -147,7 +145,7 @@ def test_a_list_is_cut_between_its_items_and_each_keeps_its_lines() -> None:
 
 def test_a_paragraph_over_the_cap_is_cut_at_its_lines() -> None:
     lines = [f"Line {i} of one long paragraph with [a link](https://example.com/{i}) in it" for i in range(60)]
-    made = page("a.md", *read_markdown("\n".join(lines), "a.md", "T").sections)
+    made = page("a.md", *read_markdown("\n".join(lines), "a.md").sections)
     chunks = chunk(made, SCOPE, "none/0", ChunkSizes(64, 128))
     assert [line for c in chunks for line in c.text.split("\n")] == lines
 
@@ -166,7 +164,7 @@ LINE = st.lists(PIECE, min_size=1, max_size=8).map(" ".join)
 @given(st.lists(st.lists(LINE, min_size=1, max_size=4).map("\n".join), min_size=1, max_size=4))
 @settings(max_examples=150, deadline=None)
 def test_paragraphs_of_plain_markdown_are_their_lines(paragraphs: list[str]) -> None:
-    blocks = [b for s in read_markdown("\n\n".join(paragraphs), "a.md", "T").sections for b in s.blocks]
+    blocks = [b for s in read_markdown("\n\n".join(paragraphs), "a.md").sections for b in s.blocks]
     assert [b.text for b in blocks] == paragraphs
     assert {b.kind for b in blocks} == {BlockKind.PARAGRAPH}
 
@@ -183,7 +181,7 @@ SIGNS = st.sampled_from("\u200b \u202e \x07 \\ & &#8203; ` [ ]( ) < > * _ ~ ! - 
 @given(st.lists(st.one_of(SIGNS, WORD, st.sampled_from([" ", "\n", "\n    ", "\n\n"])), max_size=30).map("".join))
 @settings(max_examples=300, deadline=None)
 def test_nothing_invisible_and_no_blank_line_stands_in_a_paragraph(markdown: str) -> None:
-    for section in read_markdown(markdown, "a.md", "T").sections:
+    for section in read_markdown(markdown, "a.md").sections:
         for block in section.blocks:
             assert strip_invisible(block.text) == block.text
             if block.kind is BlockKind.PARAGRAPH:

@@ -14,10 +14,10 @@ from chapterverse.ext.net.model_replies import unfence
 from chapterverse.text import lexical
 from chapterverse.text.json_text import INTEGERS, check_depth, parse_json
 from chapterverse_api.answer.resources import Resources
-from chapterverse_api.answer.response import make_answer, make_refusal
+from chapterverse_api.answer.response import make_answer, make_delta, make_refusal
 from chapterverse_api.answer.turn import Sources, Turn
 from chapterverse_api.contract import ChatResponse, Delta
-from chapterverse_api.draft.draft import Check, ShownDraft, Span, Writer, make_delta
+from chapterverse_api.draft.draft import Check, ShownDraft, Span, Writer
 from chapterverse_api.draft.requests import GenerationRequest, ModelRequest, Passage, ResponseSchema
 from chapterverse_api.ext.agents.schema import problem, read_schema
 from chapterverse_api.ext.check.analyzed_text import AnalyzedPassage, AnalyzedSentence

@@ -10,9 +10,10 @@ from functools import partial
 from chapterverse.errors import AnswerWithheld, ModelLoading, ProviderError
 from chapterverse_api import phrases
 from chapterverse_api.answer.drafting import DraftSteps, introduce, quote_documents
+from chapterverse_api.answer.response import make_delta
 from chapterverse_api.answer.turn import Turn
 from chapterverse_api.contract import Delta
-from chapterverse_api.draft.draft import ShownDraft, Span, make_delta
+from chapterverse_api.draft.draft import ShownDraft, Span
 from chapterverse_api.draft.requests import GenerationRequest, ToolCall
 from chapterverse_api.ext.check.links.known_text import SiteText
 from chapterverse_api.ext.models.segments import SecondVotes, Segments

@@ -191,13 +191,13 @@ class Client:
             ConfigurationError: there are no credentials.
             ProviderError: no complete answer came within the time.
         """
-        return self._try(call, seconds, lambda exchange, request: Reply.read(exchange, self._connections, request))
+        return self._try(call, seconds, Reply.read)
 
     def open(self, call: ApiCall, seconds: float) -> Stream:
         """Return the answer as a stream, which the caller must finish or abandon. Otherwise as `send`."""
-        return self._try(call, seconds, lambda exchange, request: Stream(exchange, self._connections, request))
+        return self._try(call, seconds, Stream)
 
-    def _try(self, call: ApiCall, seconds: float, use: Callable[[Exchange, Request], Result]) -> Result:
+    def _try(self, call: ApiCall, seconds: float, use: Callable[[Exchange], Result]) -> Result:
         started, retry = time.monotonic(), replace(_RETRY, total_seconds=seconds)
         for failures in count(1):
             try:
@@ -216,7 +216,7 @@ class Client:
     def _may_pass(self, answer: Reply | Stream) -> bool:
         return answer.status in _RETRIED_STATUSES or (answer.status >= 400 and self.code(answer) in _RETRIED_CODES)
 
-    def _send_in_time(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], Result]) -> Result:
+    def _send_in_time(self, call: ApiCall, deadline: float, use: Callable[[Exchange], Result]) -> Result:
         """Send a request. If the service rejects its time, send it again with the service's."""
         answer = self._send(call, deadline, use)
         difference = self._clock_difference(answer)
@@ -238,11 +238,11 @@ class Client:
     def _now(self) -> datetime:
         return self._clock() + self._skew
 
-    def _send(self, call: ApiCall, deadline: float, use: Callable[[Exchange, Request], Result]) -> Result:
+    def _send(self, call: ApiCall, deadline: float, use: Callable[[Exchange], Result]) -> Result:
         query, prefix = query_string(call.query), self._address.prefix
         unsigned = replace(call, path=f"{prefix}{call.path}")
         headers = sign(unsigned, self._address.authority, self._credentials.keys(), self._scope, self._now())
         path = f"{call.path}?{query}" if query else call.path
         body = call.body if call.body or call.method in ("PUT", "POST") else None
         request = Request(call.method, path, deadline, Abort(), body, headers, self._stall)
-        return self._connections.send(request, lambda exchange: use(exchange, request))
+        return self._connections.send(request, use)

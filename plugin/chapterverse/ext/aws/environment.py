@@ -164,7 +164,7 @@ def _fetch(url: str) -> tuple[AccessKeys, float]:
     """Return the container's credentials, and their expiry in seconds since the epoch."""
     parts = urlsplit(url)
     client = JsonClient(f"{parts.scheme}://{parts.netloc}", _authorization(), total_seconds=_CONTAINER_SECONDS)
-    reply = client.get(request_target(parts)).body
+    reply = client.send("GET", request_target(parts)).body
     ends = datetime.fromisoformat(reply["Expiration"]).timestamp()
     return AccessKeys(str(reply["AccessKeyId"]), str(reply["SecretAccessKey"]), str(reply.get("Token") or "")), ends
 

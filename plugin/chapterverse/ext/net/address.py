@@ -70,7 +70,7 @@ class Address:
         except ValueError:
             parts, host, port = urlsplit(""), "", None
         if parts.scheme not in {"http", "https"} or not host or not is_header_safe(parts.path) or " " in parts.path:
-            raise ConfigurationError(f"{_without_secrets(base_url)!r} is no address of a service: use https://HOST.")
+            raise ConfigurationError(f"{without_secrets(base_url)!r} is no address of a service: use https://HOST.")
         if "@" in parts.netloc:
             raise ConfigurationError(f"The address of {host} holds a user or a password: use https://HOST, and a key.")
         return cls(parts.scheme, host, port, parts.path.rstrip("/"))
@@ -86,9 +86,9 @@ def strip_version(url: str) -> str:
     return _VERSION.sub("", url.strip())
 
 
-def _without_secrets(base_url: str) -> str:
-    # The part before an "@" may hold a password, and the part after a "?" a token.
-    return base_url.rpartition("@")[2].partition("?")[0]
+def without_secrets(url: str) -> str:
+    """Return an address without what stands before an "@", maybe a password, and behind a "?", maybe a token."""
+    return url.rpartition("@")[2].partition("?")[0]
 
 
 def is_public(address: str) -> bool:

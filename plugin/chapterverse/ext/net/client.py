@@ -6,28 +6,19 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import Any, TypeVar
 
 from chapterverse.errors import ConfigurationError, note_retry
 from chapterverse.ext.net.address import Address
-from chapterverse.ext.net.connections import Abort, Connections, Exchange, Request
-from chapterverse.ext.net.messages import (
-    asked_pause,
-    encode_body,
-    is_header_safe,
-    lower_headers,
-    parse_reply,
-    read_body,
-)
+from chapterverse.ext.net.connections import Abort, Connections, Exchange, Request, translating_errors
+from chapterverse.ext.net.messages import asked_pause, encode_body, is_header_safe, lower_headers, parse_reply
 from chapterverse.ext.net.retry import RetryPolicy
-from chapterverse.ext.net.stream import Closing, Stream
+from chapterverse.ext.net.stream import Closing, Stream, read_reply
 
 #: Seconds to reach the server.
 CONNECT_SECONDS = 3.0
 #: Seconds for one request: every try, the pauses between them and the reply.
 _REQUEST_SECONDS = 10.0
-TRIES = 2
 
 #: Pauses of at most a second, because a reader is waiting.
 _RETRY = RetryPolicy(total_seconds=1.0, first_pause=0.25, max_pause=0.25, spread=(1.0, 1.0))
@@ -60,12 +51,11 @@ class Reply:
     body: Any
 
     @classmethod
-    def read(cls, exchange: Exchange, connections: Connections, request: Request) -> Reply:
+    def read(cls, exchange: Exchange) -> Reply:
         """Read a response to its end, and release its connection."""
-        raw = read_body(exchange.response, connections.host)
-        reply = cls(exchange.response.status, lower_headers(exchange.response), raw, parse_reply(raw))
-        connections.release_connection(exchange, request)
-        return reply
+        raw = read_reply(exchange)
+        exchange.release()
+        return cls(exchange.response.status, lower_headers(exchange.response), raw, parse_reply(raw))
 
     @property
     def pause(self) -> float | None:
@@ -87,7 +77,7 @@ class JsonClient:
         *,
         connect_seconds: float = CONNECT_SECONDS,
         total_seconds: float = _REQUEST_SECONDS,
-        tries: int = TRIES,
+        tries: int = 2,
         billed: bool = False,
     ) -> None:
         """Prepare, without connecting.
@@ -104,7 +94,7 @@ class JsonClient:
         for name, value in headers.items():
             if not is_header_safe(value):
                 raise ConfigurationError(f"The header {name} for {address.host} holds characters that no header has.")
-        self._headers = dict(headers)
+        self._host, self._headers = address.host, dict(headers)
         self._total_seconds = total_seconds
         self._retry = replace(_RETRY, tries=tries)
         self._billed = billed
@@ -112,10 +102,6 @@ class JsonClient:
             {status for status in _RETRIED_STATUSES if is_unbilled(status)} if billed else _RETRIED_STATUSES
         )
         self._connections = Connections(address, connect_seconds)
-
-    def get(self, path: str) -> Reply:
-        """Return the reply to a GET. Otherwise as `send`."""
-        return self.send("GET", path)
 
     def post(
         self, path: str, body: Mapping[str, Any], *, seconds: float | None = None, closing: Closing = nullcontext
@@ -146,7 +132,7 @@ class JsonClient:
         """
         request = self._request(method, path, body, self._total_seconds if seconds is None else seconds)
         with closing(request.abort.trigger):
-            return self._send(request, lambda exchange: Reply.read(exchange, self._connections, request))
+            return self._send(request, Reply.read)
 
     @contextmanager
     def stream(
@@ -158,21 +144,18 @@ class JsonClient:
         closing: Closing,
         accept: str = "text/event-stream",
     ) -> Iterator[Stream]:
-        """Send `body` and yield the stream that answers it. It is tried again as in `send`, until the stream begins.
+        """Send `body` and yield the stream that answers it. Otherwise as `send`, until the stream begins.
 
         Args:
-            path: the path below the base URL.
-            body: the document that is sent as JSON.
-            seconds: the time for all of it: connecting, tries, pauses and every read.
-            closing: as for `send`.
+            seconds: the time for all of it, with every read.
             accept: the type of the reply that is asked for.
 
         Raises:
-            ProviderError: no reply came within the time, or it was ended; `Stream.events` raises the same.
+            ProviderError: as of `send`; `Stream.events` raises the same.
         """
         request = self._request("POST", path, body, seconds, accept=accept)
         with closing(request.abort.trigger):
-            stream = self._send(request, lambda exchange: Stream(exchange, self._connections, request))
+            stream = self._send(request, Stream)
             try:
                 yield stream
             except BaseException:
@@ -188,14 +171,15 @@ class JsonClient:
         return Request(method, path, time.monotonic() + seconds, Abort(), data, headers, once=self._billed)
 
     def _send(self, request: Request, use: Callable[[Exchange], Result]) -> Result:
-        for failures in count(1):
+        failures = 0
+        while True:
             reply = self._connections.send(request, use)
+            failures += 1
             pause = self._retry.pause(failures, 0.0, asked_pause(reply.headers))
             if reply.status not in self._retried_statuses or pause is None or pause > request.seconds_left:
                 return reply
             # A request that was rejected unbilled counts as never sent.
             request.abort.is_sent = not is_unbilled(reply.status)
             note_retry()
-            with self._connections.translating_errors(request):
+            with translating_errors(self._host, request):
                 request.abort.wait(pause)
-        raise AssertionError("the last try returns or raises")

@@ -144,10 +144,25 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A response whose body is still to be read, and the connection that it comes over."""
+    """A request, its response whose body is still to be read, and the connection that it comes over."""
 
+    request: Request
     connection: http.client.HTTPConnection
     response: Response
+    pool: Connections
+
+    @property
+    def host(self) -> str:
+        return self.connection.host
+
+    def release(self) -> None:
+        """Keep the connection for the next request, if the response was read to the end."""
+        # This comes first, because a later abort must not end the connection's next request.
+        self.request.abort.release()
+        if self.request.abort.is_aborted or self.response.will_close or not self.response.isclosed():
+            self.connection.close()
+        else:
+            self.pool.idle.append((self.connection, time.time()))
 
 
 class Connections:
@@ -158,23 +173,19 @@ class Connections:
         self._address = address
         self._connect_seconds = connect_seconds
         # Each with the time of day at which it became idle, because that clock goes on while a machine is frozen.
-        self._idle: deque[tuple[http.client.HTTPConnection, float]] = deque()
+        self.idle: deque[tuple[http.client.HTTPConnection, float]] = deque()
         # Idle connections are closed when this object is collected.
-        weakref.finalize(self, _close_all, self._idle)
-
-    @property
-    def host(self) -> str:
-        return self._address.host
+        weakref.finalize(self, _close_all, self.idle)
 
     def send(self, request: Request, use: Callable[[Exchange], _T]) -> _T:
         """Send a request and return what `use` makes of the response.
 
-        `use` must call `release_connection` when the response is read. If it raises, the connection is closed.
+        `use` must call `release` when the response is read. If it raises, the connection is closed.
 
         Raises:
             ProviderError: the server could not be reached, broke off or took too long, or the request was aborted.
         """
-        with self.translating_errors(request):
+        with translating_errors(self._address.host, request):
             if connection := self._idle_connection(request):
                 try:
                     return self._exchange(connection, request, use)
@@ -183,36 +194,8 @@ class Connections:
                     if request.once and request.abort.is_sent:
                         raise
                     # The server may have closed all of them, so the request is sent once more over a new one.
-                    _close_all(self._idle)
+                    _close_all(self.idle)
             return self._exchange(self._connect(request), request, use)
-
-    def release_connection(self, exchange: Exchange, request: Request) -> None:
-        """Keep a connection for the next request, if its response was read to the end."""
-        # This comes first, because a later abort must not end the connection's next request.
-        request.abort.release()
-        if request.abort.is_aborted or exchange.response.will_close or not exchange.response.isclosed():
-            exchange.connection.close()
-        else:
-            self._idle.append((exchange.connection, time.time()))
-
-    @contextmanager
-    def translating_errors(self, request: Request) -> Iterator[None]:
-        """Turn errors of a connection into a `ProviderError` with one sentence; see `send`."""
-        try:
-            yield
-        except (OSError, http.client.HTTPException) as error:
-            meaning = f"{self.host} could not be reached or broke off."
-            if request.abort.is_aborted:
-                meaning = f"Nobody waits for {self.host} any more: ask again."
-            elif isinstance(error, TimeoutError):
-                meaning = f"{self.host} did not answer in time."
-            elif isinstance(error, UnknownCoding):
-                meaning = f"{self.host} sent its answer in an encoding that was not asked for."
-            elif isinstance(error, DamagedBody):
-                meaning = f"{self.host} sent a damaged answer."
-            failure = ProviderError(meaning, retryable=True)
-            failure.unbilled = not request.abort.is_sent
-            raise failure from error
 
     def _idle_connection(self, request: Request) -> http.client.HTTPConnection | None:
         """Return the connection that was used last and is certainly open; None if there is none."""
@@ -220,7 +203,7 @@ class Connections:
         while True:
             # One step, because another thread could take the last one after a check.
             try:
-                connection, since = self._idle.pop()
+                connection, since = self.idle.pop()
             except IndexError:
                 return None
             if 0 <= time.time() - since < IDLE_SECONDS and _is_quiet(connection):
@@ -255,11 +238,31 @@ class Connections:
             bounded = functools.partial(Response, deadline=request.deadline, stall=request.stall)
             connection.response_class = bounded  # type: ignore[assignment]
             request.write(connection, self._address.prefix + request.path)
-            return use(Exchange(connection, cast(Response, connection.getresponse())))
+            return use(Exchange(request, connection, cast(Response, connection.getresponse()), self))
         except BaseException:
             request.abort.release()
             connection.close()
             raise
+
+
+@contextmanager
+def translating_errors(host: str, request: Request) -> Iterator[None]:
+    """Turn errors of a connection into a `ProviderError` with one sentence; see `Connections.send`."""
+    try:
+        yield
+    except (OSError, http.client.HTTPException) as error:
+        meaning = f"{host} could not be reached or broke off."
+        if request.abort.is_aborted:
+            meaning = f"Nobody waits for {host} any more: ask again."
+        elif isinstance(error, TimeoutError):
+            meaning = f"{host} did not answer in time."
+        elif isinstance(error, UnknownCoding):
+            meaning = f"{host} sent its answer in an encoding that was not asked for."
+        elif isinstance(error, DamagedBody):
+            meaning = f"{host} sent a damaged answer."
+        failure = ProviderError(meaning, retryable=True)
+        failure.unbilled = not request.abort.is_sent
+        raise failure from error
 
 
 class Response(http.client.HTTPResponse):

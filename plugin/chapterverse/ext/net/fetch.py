@@ -16,15 +16,16 @@ import socket
 import threading
 import time
 import unicodedata
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from http.client import IncompleteRead
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from chapterverse.errors import ConfigurationError, FetchFailed, ProviderError
-from chapterverse.ext.net.address import Address, is_public
+from chapterverse.ext.net.address import Address, is_public, without_secrets
 from chapterverse.ext.net.connections import Abort, Connections, Exchange, Request
-from chapterverse.ext.net.messages import content_coding, is_header_safe, lower_headers, unpack_body
+from chapterverse.ext.net.messages import is_header_safe, lower_headers, read_body
 from chapterverse.ext.net.stream import Closing
 from chapterverse.version import __version__
 
@@ -77,21 +78,14 @@ class Download:
     """The answer of a server.
 
     Attributes:
-        url: the address after all redirects, without its fragment.
         status: any status but that of a redirect; 304 if the request had validators and nothing changed.
         headers: the headers by their names in lower case.
         body: the unpacked body, at most `max_bytes`.
     """
 
-    url: str
     status: int
     headers: Mapping[str, str]
     body: bytes = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _Redirect:
-    url: str
 
 
 class Fetcher:
@@ -101,7 +95,6 @@ class Fetcher:
         self,
         *,
         allow_private: str = "",
-        hosts: Collection[str] | None = None,
         below: str | None = None,
         max_bytes: int = MAX_DOWNLOAD_BYTES,
         seconds: float = FETCH_SECONDS,
@@ -111,10 +104,8 @@ class Fetcher:
 
         Args:
             allow_private: the setting of this name, `host:port,…`. Private addresses and plain HTTP are allowed there.
-            hosts: the only hosts that may be fetched from, including redirects, as `host` (port 443) or `host:port`;
-                None for every public one.
-            below: the folder of the server asked first that no redirect may lead out of, with a slash at its end; None
-                for any place.
+            below: the folder of the server asked first that no redirect may lead out of, with a slash at its end, so
+                that no other server is asked either; None for any place.
             max_bytes: the most bytes of a body, as sent and as unpacked.
             seconds: the time for a whole fetch.
             resolve: finds the addresses of a host; None asks the system.
@@ -123,7 +114,6 @@ class Fetcher:
             ConfigurationError: `allow_private` is no such list.
         """
         self._private = private_hosts(allow_private)
-        self._hosts = None if hosts is None else frozenset(_parse_place(host, 443) for host in hosts)
         self._below = None if below is None else quote(below, safe=_UNENCODED)
         self._max_bytes = max_bytes
         self._seconds = seconds
@@ -149,19 +139,20 @@ class Fetcher:
         Raises:
             FetchFailed: the address may not be fetched, no whole answer came in time, or it is too large.
         """
-        for name, value in (headers or {}).items():
+        headers = headers or {}
+        for name, value in headers.items():
             if not is_header_safe(name) or not is_header_safe(value):
                 raise FetchFailed(f"The header {name[:60]!a} holds characters that no header has.")
         deadline = time.monotonic() + (self._seconds if seconds is None else seconds)
         abort = Abort()
         with closing(abort.trigger):
             for _ in range(_MAX_REDIRECTS + 1):
-                result = self._hop(url, headers or {}, deadline, abort)
+                result = self._hop(url, headers, deadline, abort)
                 if isinstance(result, Download):
                     return result
-                if self._leaves(url, result.url):
-                    headers = None
-                url = result.url
+                if self._leaves(url, result):
+                    headers = {}
+                url = result
         raise FetchFailed(f"{_split(url)[0].host} redirects more than {_MAX_REDIRECTS} times.")
 
     def _leaves(self, url: str, target: str) -> bool:
@@ -171,29 +162,24 @@ class Fetcher:
             raise FetchFailed(f"{origin.host} redirects to what is not below {self._below}, so it is not followed.")
         return address != origin
 
-    def _hop(self, url: str, headers: Mapping[str, str], deadline: float, abort: Abort) -> Download | _Redirect:
+    def _hop(self, url: str, headers: Mapping[str, str], deadline: float, abort: Abort) -> Download | str:
+        """Return what one request brings: a document, or the address that it is redirected to."""
         address, path = _split(url)
         self._check(address)
         defaults = {"User-Agent": f"{USER_AGENT}/{__version__}", "Accept": "*/*", "Accept-Encoding": "gzip"}
         request = Request("GET", path, deadline, abort, None, {**defaults, **headers})
         try:
             # If two threads open one at once, the second is used by its own thread only.
-            connections = self._connections.get(address) or self._connections.setdefault(address, self._open(address))
-            return connections.send(request, lambda exchange: self._read(exchange, connections, request, url))
+            connections = self._connections.get(address) or self._connections.setdefault(
+                address, Connections(address, _CONNECT_SECONDS, self._dial)
+            )
+            return connections.send(request, lambda exchange: self._read(exchange, url))
         except ProviderError as error:
             raise FetchFailed(str(error)) from error
-
-    def _open(self, address: Address) -> Connections:
-        def dial(place: tuple[str, int], seconds: float) -> socket.socket:
-            return self._dial(place, seconds)
-
-        return Connections(address, _CONNECT_SECONDS, dial)
 
     def _check(self, address: Address) -> None:
         if address.scheme != "https" and address.place not in self._private:
             raise FetchFailed(f"{address.authority} is asked without encryption: use https://.")
-        if self._hosts is not None and address.place not in self._hosts:
-            raise FetchFailed(f"{address.authority} is not an allowed host.")
 
     def _dial(self, place: tuple[str, int], seconds: float) -> socket.socket:
         """Connect to the first address of a host that answers. Raise `FetchFailed` if one is private."""
@@ -210,35 +196,27 @@ class Fetcher:
                 failure = error
         raise failure
 
-    def _read(self, exchange: Exchange, connections: Connections, request: Request, url: str) -> Download | _Redirect:
-        """Return a response with its body, unpacked."""
-        response = exchange.response
-        headers = lower_headers(response)
-        result: Download | _Redirect
-        if response.status in _REDIRECT_STATUSES and (target := headers.get("location")):
-            result = _Redirect(_join(url, target))
+    def _read(self, exchange: Exchange, url: str) -> Download | str:
+        """Return a response with its body, unpacked, or the address that it redirects to."""
+        status, headers = exchange.response.status, lower_headers(exchange.response)
+        if status in _REDIRECT_STATUSES and (target := headers.get("location")):
+            result: Download | str = _join(url, target)
         else:
-            result = Download(url.partition("#")[0], response.status, headers, self._body(exchange))
-        connections.release_connection(exchange, request)
+            result = Download(status, headers, self._body(exchange))
+        exchange.release()
         return result
 
     def _body(self, exchange: Exchange) -> bytes:
-        response, host = exchange.response, exchange.connection.host
-        if (response.length or 0) > self._max_bytes:
-            raise self._too_large(host)
-        body = response.read(self._max_bytes + 1)
-        if len(body) > self._max_bytes:
-            raise self._too_large(host)
-        # `read` with a number of bytes doesn't fail if the body is shorter than announced.
-        if response.length:
-            raise FetchFailed(f"{host} sent less than it announced.")
-        body = unpack_body(body, content_coding(response), self._max_bytes)
-        if len(body) > self._max_bytes:
-            raise self._too_large(host)
+        try:
+            body = read_body(exchange.response, self._max_bytes)
+        except IncompleteRead:
+            # In chunks nothing is announced.
+            if exchange.response.length is None:
+                raise
+            raise FetchFailed(f"{exchange.host} sent less than it announced.") from None
+        if body is None:
+            raise FetchFailed(f"{exchange.host} sent more than {self._max_bytes:,} bytes.")
         return body
-
-    def _too_large(self, host: str) -> FetchFailed:
-        return FetchFailed(f"{host} sent more than {self._max_bytes:,} bytes.")
 
 
 def private_hosts(setting: str) -> frozenset[tuple[str, int]]:
@@ -248,7 +226,7 @@ def private_hosts(setting: str) -> frozenset[tuple[str, int]]:
         ConfigurationError: an entry is no host with a port.
     """
     try:
-        return frozenset(_parse_place(entry, None) for entry in setting.split(",") if entry.strip())
+        return frozenset(_parse_place(entry) for entry in setting.split(",") if entry.strip())
     except ValueError:
         raise ConfigurationError(
             f"CHAPTERVERSE_ALLOW_PRIVATE is {setting[:60]!a}: list hosts with their ports, such as intranet:8080."
@@ -272,8 +250,7 @@ def _split(url: str) -> tuple[Address, str]:
 
 
 def _address_error(url: str) -> FetchFailed:
-    # The part before an "@" may hold a password, and the part after a "?" a token.
-    return FetchFailed(f"{url.rpartition('@')[2].partition('?')[0][:200]!a} is no address to fetch.")
+    return FetchFailed(f"{without_secrets(url)[:200]!a} is no address to fetch.")
 
 
 def _join(url: str, target: str) -> str:
@@ -285,13 +262,12 @@ def _join(url: str, target: str) -> str:
         raise FetchFailed(f"{_split(url)[0].host} redirects to what is no address.") from None
 
 
-def _parse_place(entry: str, default: int | None) -> tuple[str, int]:
+def _parse_place(entry: str) -> tuple[str, int]:
     """Return host and port. Raise `ValueError` if the entry is malformed."""
     parts = urlsplit(f"//{entry.strip()}")
-    port = parts.port or default
-    if not parts.hostname or not port or parts.path or "@" in parts.netloc:
+    if not parts.hostname or not parts.port or parts.path or "@" in parts.netloc:
         raise ValueError(entry)
-    return parts.hostname.encode("idna").decode().lower(), port
+    return parts.hostname.encode("idna").decode().lower(), parts.port
 
 
 def _system_resolve(host: str, port: int) -> list[str]:

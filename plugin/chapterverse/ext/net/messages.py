@@ -16,7 +16,7 @@ from email.utils import parsedate_to_datetime
 from itertools import chain
 from typing import Any
 
-from chapterverse.errors import ConfigurationError, ProviderError
+from chapterverse.errors import ConfigurationError
 from chapterverse.text.json_text import parse_json
 
 #: The most bytes that are unpacked at once.
@@ -28,8 +28,6 @@ _OTHERS = {"br", "zstd", "compress", "x-compress"}
 #: What zlib calls the formats. "deflate" is the name of zlib's own; bare data has no mark to be told from text by.
 _WBITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 _MARK_BYTES, _GZIP_MARK, _ZLIB_METHOD = 2, b"\x1f\x8b", 8
-#: The most bytes of a reply of a model or a store. 96 vectors of 3,072 numbers take 8 MB.
-MAX_REPLY_BYTES = 16 * 1024 * 1024
 
 
 class UnknownCoding(http.client.HTTPException):
@@ -142,21 +140,22 @@ def encode_body(body: Mapping[str, Any]) -> bytes:
     return text.encode(errors="replace")
 
 
-def read_body(response: http.client.HTTPResponse, host: str) -> bytes:
-    """Return the body of a response, unpacked.
+def read_body(response: http.client.HTTPResponse, max_bytes: int) -> bytes | None:
+    """Return the body of a response, unpacked; None if it is larger than `max_bytes`, as sent or as unpacked.
 
     Raises:
-        ProviderError: it is too large.
         HTTPException: it broke off, or is damaged.
     """
-    raw = response.read(MAX_REPLY_BYTES + 1)
+    if (response.length or 0) > max_bytes:
+        return None
+    raw = response.read(max_bytes + 1)
+    if len(raw) > max_bytes:
+        return None
     # `read` with a number of bytes doesn't fail if the body is shorter than announced.
-    if len(raw) <= MAX_REPLY_BYTES and response.length:
+    if response.length:
         raise http.client.IncompleteRead(b"", response.length)
-    body = unpack_body(raw, content_coding(response), MAX_REPLY_BYTES)
-    if max(len(raw), len(body)) > MAX_REPLY_BYTES:
-        raise too_large(host)
-    return body
+    body = unpack_body(raw, content_coding(response), max_bytes)
+    return body if len(body) <= max_bytes else None
 
 
 def content_coding(response: http.client.HTTPResponse) -> str:
@@ -170,11 +169,6 @@ def parse_reply(raw: bytes) -> Any:
         return parse_json(raw)
     except ValueError:
         return None
-
-
-def too_large(host: str) -> ProviderError:
-    """Return the error of a reply that is too large."""
-    return ProviderError(f"{host} sent more than a reply may hold: check its address.")
 
 
 def bearer(key: str, variable: str) -> dict[str, str]:

@@ -54,6 +54,13 @@ class PromptTooLong(TextRejected, AnswerWithheld):
     """The text, or the prompt of this question, is longer than the model's context."""
 
 
+_TYPES: dict[Cause, type[ProviderError]] = {
+    "withheld": AnswerWithheld,
+    "too_long": PromptTooLong,
+    "spent": ProviderError,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceErrors:
     """The errors of one endpoint.
@@ -151,12 +158,8 @@ class ServiceErrors:
 def _error(
     cause: Cause | None, message: str, status: int, pause: float | None, rejected_statuses: frozenset[int]
 ) -> ProviderError:
-    if cause == "withheld":
-        return AnswerWithheld(message)
-    if cause == "too_long":
-        return PromptTooLong(message)
-    if cause == "spent":
-        return ProviderError(message)
+    if cause in _TYPES:
+        return _TYPES[cause](message)
     if cause == "loading":
         return ModelLoading(message, retryable=True)
     if status in _RETRIED_STATUSES or status >= 500:

@@ -8,7 +8,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import count
 from typing import TypeVar
 
 from chapterverse.errors import ProviderError, note_retry
@@ -58,11 +57,12 @@ class RetryPolicy:
         Raises:
             ProviderError: the failure of the last try, or one after which no further try can succeed.
         """
-        waited = 0.0
-        for failed in count(1):
+        failed, waited = 0, 0.0
+        while True:
             try:
                 return send()
             except ProviderError as error:
+                failed += 1
                 if not error.retryable or (self.once and not error.unbilled):
                     raise
                 pause = self.pause(failed, waited, error.pause if isinstance(error, BusyError) else None)
@@ -71,7 +71,6 @@ class RetryPolicy:
             note_retry()
             self.sleep(pause)
             waited += pause
-        raise AssertionError("the last try returns or raises")
 
     def pause(self, failures: int, spent_seconds: float, requested_pause: float | None = None) -> float | None:
         """Return the seconds to wait before the next try; None after the last one.

@@ -12,16 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from typing import Any, NamedTuple
 
-from chapterverse.ext.net.connections import Connections, Exchange, Request, Response
-from chapterverse.ext.net.messages import (
-    MAX_REPLY_BYTES,
-    content_coding,
-    lower_headers,
-    parse_reply,
-    read_body,
-    too_large,
-    unpack,
-)
+from chapterverse.errors import ProviderError
+from chapterverse.ext.net.connections import Exchange, Response, translating_errors
+from chapterverse.ext.net.messages import content_coding, lower_headers, parse_reply, read_body, unpack
 
 _BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(rb"\r\n|\n|\r")
@@ -32,6 +25,8 @@ _DOCUMENT_START = (b"{", b"[", b"<")
 DOCUMENT = "document"
 #: While the block runs, another thread may call the given function to end the block's waiting.
 Closing = Callable[[Callable[[], None]], AbstractContextManager[object]]
+#: The most bytes of a reply of a model or a store. 96 vectors of 3,072 numbers take 8 MB.
+_MAX_REPLY_BYTES = 16 * 1024 * 1024
 #: The most bytes of an event of a model: some words, or a citation with its passage.
 _MAX_EVENT_BYTES = 1024 * 1024
 _PIECE_BYTES = 64 * 1024
@@ -122,17 +117,15 @@ class Stream:
         body: the same, parsed; None if it is no JSON.
     """
 
-    def __init__(self, exchange: Exchange, connections: Connections, request: Request) -> None:
+    def __init__(self, exchange: Exchange) -> None:
         self.status = exchange.response.status
         self.headers: Mapping[str, str] = lower_headers(exchange.response)
         self.raw = b""
         self.body: Any = None
         self._exchange = exchange
-        self._connections = connections
-        self._request = request
         self._is_open = True
         if self.status not in _STREAM_STATUSES:
-            self.raw = read_body(exchange.response, connections.host)
+            self.raw = read_reply(exchange)
             self.body = parse_reply(self.raw)
             self.finish()
 
@@ -146,8 +139,8 @@ class Stream:
         for piece in self.pieces():
             total += len(piece)
             yield from parser.feed(piece)
-            if total > MAX_REPLY_BYTES or parser.pending > _MAX_EVENT_BYTES:
-                raise too_large(self._connections.host)
+            if total > _MAX_REPLY_BYTES or parser.pending > _MAX_EVENT_BYTES:
+                raise _too_large(self._exchange.host)
         yield from parser.end()
 
     def limit_remaining_time(self, seconds: float | None) -> None:
@@ -161,7 +154,7 @@ class Stream:
         Raises:
             ProviderError: the stream broke off, is damaged, took too long, or was aborted.
         """
-        with self._connections.translating_errors(self._request):
+        with translating_errors(self._exchange.host, self._exchange.request):
             yield from unpack(self._packed_pieces(), content_coding(self._exchange.response))
 
     def _packed_pieces(self) -> Iterator[bytes]:
@@ -169,7 +162,7 @@ class Stream:
         while self._is_open and (piece := response.read1(_PIECE_BYTES)):
             yield piece
         # A socket that was shut down looks like the end of the response.
-        self._request.abort.check()
+        self._exchange.request.abort.check()
         _end(response)
 
     def finish(self) -> None:
@@ -184,14 +177,31 @@ class Stream:
                 if not response.read1(_PIECE_BYTES):
                     _end(response)
         self._is_open = False
-        self._connections.release_connection(self._exchange, self._request)
+        self._exchange.release()
 
     def abandon(self) -> None:
         """Close the connection, which tells the server that its client has left."""
         if self._is_open:
             self._is_open = False
-            self._request.abort.release()
+            self._exchange.request.abort.release()
             self._exchange.connection.close()
+
+
+def read_reply(exchange: Exchange) -> bytes:
+    """Return the body of a reply, unpacked.
+
+    Raises:
+        ProviderError: it is too large.
+        HTTPException: it broke off, or is damaged.
+    """
+    raw = read_body(exchange.response, _MAX_REPLY_BYTES)
+    if raw is None:
+        raise _too_large(exchange.host)
+    return raw
+
+
+def _too_large(host: str) -> ProviderError:
+    return ProviderError(f"{host} sent more than a reply may hold: check its address.")
 
 
 def _end(response: Response) -> None:

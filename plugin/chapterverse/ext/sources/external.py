@@ -43,7 +43,7 @@ class Media:
     """The format and encoding of a document.
 
     Attributes:
-        charset: Python's name of the encoding that its server states; "" for UTF-8 or the one that the document states.
+        charset: Python's name of the encoding that its server states; "" for UTF-8 or what the document states.
     """
 
     format: Format
@@ -78,14 +78,15 @@ class Media:
         return cls(format_, web_charset(label))
 
     def decode(self, content: bytes) -> str:
-        """Return the text of a document. As in browsers, a wrong byte rejects no page."""
+        """Return the text of a document. As in browsers, a wrong byte rejects no page, but becomes U+FFFD."""
         charset = self.charset or (declared_charset(content) if self.format is Format.HTML else "")
-        return _decode_leniently(content, charset)
+        with contextlib.suppress(UnicodeDecodeError):
+            return content.decode(charset or "utf-8-sig")
+        return content.decode(charset or "cp1252", "replace")
 
-
-def asks_not_to_be_indexed(content: bytes, media: Media) -> bool:
-    """Return whether a page of HTML asks search engines to leave it out."""
-    return media.format is Format.HTML and read_metadata(media.decode(content)).noindex
+    def asks_not_to_be_indexed(self, content: bytes) -> bool:
+        """Return whether a document is a page of HTML that asks search engines to leave it out."""
+        return self.format is Format.HTML and read_metadata(self.decode(content)).noindex
 
 
 def read_external(content: bytes, media: Media, path: str, url: str, language: str) -> Page:
@@ -121,10 +122,3 @@ def read_external(content: bytes, media: Media, path: str, url: str, language: s
     built = read_document(text)
     title = built.title or title
     return page(title, built.language, built.sections, tags=built.tags, created_at=built.created_at)
-
-
-def _decode_leniently(content: bytes, charset: str) -> str:
-    """Return a text by Python's name of its encoding, "" for UTF-8 or else Windows-1252; wrong bytes become U+FFFD."""
-    with contextlib.suppress(UnicodeDecodeError):
-        return content.decode(charset or "utf-8-sig")
-    return content.decode(charset or "cp1252", "replace")

@@ -20,11 +20,11 @@ from typing import NoReturn
 from urllib.parse import quote, urldefrag, urljoin, urlsplit
 
 from chapterverse.errors import FetchFailed, UnreadablePage
-from chapterverse.ext.net.fetch import FETCH_SECONDS, MAX_DOWNLOAD_BYTES
+from chapterverse.ext.net.fetch import FETCH_SECONDS, MAX_DOWNLOAD_BYTES, Fetcher
 from chapterverse.ext.net.messages import DamagedBody, unpack_body
 from chapterverse.ext.sources.downloads import Downloads, StoredDownload
 from chapterverse.ext.sources.entries import ExternalEntry, require_file
-from chapterverse.ext.sources.external import Media, asks_not_to_be_indexed, read_external
+from chapterverse.ext.sources.external import Media, read_external
 from chapterverse.indexing.additions import ExternalSources
 from chapterverse.model import PAGE, Page, Source, main_language
 from chapterverse.page_kinds import OPTED_OUT
@@ -76,7 +76,8 @@ class _CollectionRun:
     @classmethod
     def of(cls, settings: Settings, pages: Sequence[Source]) -> _CollectionRun:
         paths, addresses = {page.file_path for page in pages}, {page.url.rstrip("/") for page in pages}
-        return cls(Downloads.of(settings), main_language(pages), paths, addresses, time.monotonic() + _ALL_SECONDS)
+        downloads = Downloads(settings.local_folder / "downloads", Fetcher(allow_private=settings.allow_private))
+        return cls(downloads, main_language(pages), paths, addresses, time.monotonic() + _ALL_SECONDS)
 
     def add_file(self, entry: ExternalEntry, base_url: str, docs: Path | None) -> None:
         path, name = Path(entry.place), entry.name
@@ -191,7 +192,7 @@ class _CollectionRun:
             self.result.left_out[url] = str(error)
             self.result.warnings.append(str(error))
             return
-        if download.noindex or asks_not_to_be_indexed(content, media):
+        if download.noindex or media.asks_not_to_be_indexed(content):
             self.result.left_out[url] = OPTED_OUT
             self.result.warnings.append(f"{url} asks not to be indexed, so it is left out.")
             return

@@ -33,12 +33,6 @@ class AddressTemplate:
     place: tuple[str, int]
     folder: str
 
-    @property
-    def server(self) -> str:
-        """Host and port in one text."""
-        host, port = self.place
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
     @classmethod
     def parse(cls, text: str) -> AddressTemplate:
         """Read a template.

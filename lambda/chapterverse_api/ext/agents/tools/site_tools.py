@@ -229,7 +229,6 @@ def _make_request(
     fetcher = Fetcher(
         allow_private=allow_private,
         # Not even its own redirect may lead elsewhere, since the owner's key goes along.
-        hosts=[template.server],
         below=template.folder,
         max_bytes=entry.max_bytes,
         seconds=entry.seconds,

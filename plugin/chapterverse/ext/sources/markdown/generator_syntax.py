@@ -70,7 +70,7 @@ def _tab(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     while after < end and (state.isEmpty(after) or state.sCount[after] >= indent):
         after += 1
     label = escapeHtml(match.group(1))
-    push_html(state, f'<div class="tabbed-set"><label>{label}</label><div class="tabbed-content">\n')
+    push_html(state, f'<div class="tabbed-set"><div role="tab">{label}</div><div class="tabbed-block">\n')
     parse_body(state, start + 1, after, indent)
     push_html(state, "</div></div>\n")
     state.line = after

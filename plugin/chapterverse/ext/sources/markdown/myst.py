@@ -40,9 +40,8 @@ _CARD_BORDER = re.compile(r"\^{3,}\s*\Z")
 _CLASS = re.compile(r"[A-Za-z][\w-]*")
 # Conditions that hold in a build for browsers; any other tag is one that a build may be given.
 _IN_PAGES = re.compile(r"\s*(?:(?:builder_|format_)?(?:dir|single)?html|not (?:latex|text|man|epub))\s*")
-# Tags of a notebook's cell that take its code out of the page.
-_REMOVED_CELL = re.compile(r"\bremove-(?:cell|input)\b")
-_HIDDEN = re.compile(r"^[ \t]*:hide:(?:\s|\Z)", re.MULTILINE)
+# Tags of a notebook's cell, and an option of tested code, that take code out of the page.
+_HIDDEN = re.compile(r"\bremove-(?:cell|input)\b|^[ \t]*:hide:(?:\s|\Z)", re.MULTILINE)
 
 #: Directives in each other; deeper ones are code, so that the work stays linear.
 _MAX_DEPTH = 20
@@ -226,9 +225,9 @@ def _quote(state: StateBlock, directive: _Directive) -> None:
 
 
 def _tab(state: StateBlock, directive: _Directive) -> None:
-    push_html(state, '<div class="tabbed-set"><label>')
+    push_html(state, '<div class="tabbed-set"><div role="tab">')
     push_text(state, directive.argument)
-    push_html(state, '</label><div class="tabbed-content">\n')
+    push_html(state, '</div><div class="tabbed-block">\n')
     _body(state, directive)
     push_html(state, "</div></div>\n")
 
@@ -245,18 +244,13 @@ def _code(state: StateBlock, directive: _Directive) -> None:
     fence.map = [directive.start, directive.end]
 
 
-def _code_cell(state: StateBlock, directive: _Directive) -> None:
-    if not _REMOVED_CELL.search(directive.options):
-        _code(state, directive)
-
-
 def _only(state: StateBlock, directive: _Directive) -> None:
     """Show what certainly stands in a page; what another build shows, no reader of the site can get."""
     if any(all(map(_IN_PAGES.fullmatch, term.split(" and "))) for term in directive.argument.split(" or ")):
         _body(state, directive)
 
 
-def _tested_code(state: StateBlock, directive: _Directive) -> None:
+def _run_code(state: StateBlock, directive: _Directive) -> None:
     if not _HIDDEN.search(directive.options):
         _code(state, directive)
 
@@ -310,13 +304,12 @@ _DIRECTIVES: dict[_Renderer, str] = {
     # Their arguments are widths, classes, files and addresses.
     _body: "button-link button-ref card-carousel container div figure grid grid-item hlist tab-set tab-set-code tabs"
     " toggle",
-    _code_cell: "code-cell",
     _argument_and_body: "compound",
     _glossary: "glossary",
     _formula: "math",
     _only: "only",
     _code: "code code-block code-tab csv-table ipython parsed-literal productionlist prompt sourcecode",
-    _tested_code: "doctest testcode testoutput",
+    _run_code: "code-cell doctest testcode testoutput",
     _drop: "bibliography codeauthor contents currentmodule default-domain default-role digraph eval-rst graph graphviz"
     " highlight ifconfig image include index inheritance-diagram literalinclude mermaid meta module plantuml plot"
     " program raw rst-class sectionauthor sectnum tableofcontents tabularcolumns testcleanup testsetup title toctree"

@@ -74,7 +74,7 @@ class MarkdownPage:
     """A page read from its source; every section's anchor is computed, so `anchor_verified` is False.
 
     Attributes:
-        title: the given one, else that of the front matter, else the first heading of level 1, else one made from the
+        title: that of the front matter, else the first heading of level 1, else one made from the
             file's name.
     """
 
@@ -86,7 +86,6 @@ class MarkdownPage:
 def read_markdown(
     text: str,
     file_path: str,
-    title: str | None = None,
     generator: SiteGenerator = SiteGenerator.MKDOCS,
     *,
     syntax: str = "",
@@ -95,7 +94,6 @@ def read_markdown(
 
     Args:
         file_path: relative to the docs root; named in errors.
-        title: what the navigation calls the page.
         syntax: what the configuration of Docusaurus calls `markdown.format`: mdx, md, detect; "" where it is silent.
 
     Raises:
@@ -112,7 +110,7 @@ def read_markdown(
     # The plugin of MyST looks at the end of the last line.
     tokens = parser.parse(f"{body}\n", env)
     _set_ids(tokens, generator)
-    title = title or front_matter.title or _first_heading(tokens) or title_from_path(file_path)
+    title = front_matter.title or _first_heading(tokens) or title_from_path(file_path)
     html = parser.renderer.render(tokens, parser.options, env)
     sections = read_fragment(html, title, env["verbatim"])
     return MarkdownPage(tuple(replace(s, anchor_verified=False) for s in sections), title, front_matter)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from chapterverse.errors import FetchFailed
 from chapterverse.ext.net.fetch import Fetcher
-from chapterverse.ext.net.robots import Robots, Rules
+from chapterverse.ext.sources.downloads import Downloads, Rules
 from ext.net.test_fetch import Site
-from fakes.loopback import Answer
+from fakes.loopback import LONG, Answer
 from growth import assert_linear
 
 
@@ -59,21 +60,25 @@ def site() -> Iterator[Site]:
         yield running
 
 
-def test_a_site_is_asked_once(site: Site) -> None:
+def downloads(site: Site, folder: Path) -> Downloads:
+    return Downloads(folder, Fetcher(allow_private=site.place))
+
+
+def test_a_site_is_asked_once(site: Site, tmp_path: Path) -> None:
     site.pages["/robots.txt"] = Answer(200, b"\xef\xbb\xbfUser-agent: *\nDisallow: /private")
-    robots = Robots(Fetcher(allow_private=site.place))
-    robots.require(f"{site.url}/public?x=/private")
+    site.pages["/public?x=/private"] = Answer(200, b"shown")
+    downloading = downloads(site, tmp_path)
+    assert downloading.read(downloading.get(f"{site.url}/public?x=/private", LONG)) == b"shown"
     with pytest.raises(FetchFailed, match=r"127\.0\.0\.1 forbids it in its robots\.txt\."):
-        robots.require(f"{site.url}/private/page")
-    assert [request.path for request in site.history] == ["/robots.txt"]
+        downloading.get(f"{site.url}/private/page", LONG)
+    assert [request.path for request in site.history] == ["/robots.txt", "/public?x=/private"]
 
 
-def test_a_site_without_rules_allows_everything_and_one_that_is_ill_nothing(site: Site) -> None:
-    robots = Robots(Fetcher(allow_private=site.place))
-    robots.require(f"{site.url}/any")
+def test_a_site_without_rules_allows_everything_and_one_that_is_ill_nothing(site: Site, tmp_path: Path) -> None:
+    assert downloads(site, tmp_path).get(f"{site.url}/", LONG).content_type == "text/plain"
     for status in (500, 503, 429):
         site.pages["/robots.txt"] = Answer(status, b"")
         with pytest.raises(FetchFailed, match=f"answered its robots.txt with status {status}"):
-            Robots(Fetcher(allow_private=site.place)).require(f"{site.url}/any")
+            downloads(site, tmp_path).get(f"{site.url}/", LONG)
     with pytest.raises(FetchFailed, match="use https"):
-        Robots(Fetcher()).require(f"{site.url}/any")
+        Downloads(tmp_path, Fetcher()).get(f"{site.url}/", LONG)
