@@ -1,4 +1,4 @@
-"""Lets models order the results of a search anew: a reranker, or the reading model, which reads the first candidates.
+"""Lets the reading model read the first candidates of a search, and order them anew.
 
 A candidate's value is linear in three figures: the logarithm of its rank, the cosine of its vector and the question's,
 and the model's relevance. Each is better than the others on some site, so none is left out. A softmax over the values
@@ -10,20 +10,17 @@ with the relevance of its first candidate and what the words say.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 from chapterverse.calibration import logistic
-from chapterverse.errors import ProviderError
 from chapterverse.reading import Reading, ReadingModel
 from chapterverse.text import lexical
 from chapterverse.text.markdown import plain
 from chapterverse_api.deadline import Deadline
 from chapterverse_api.draft.quoting.blocks import read_blocks
 from chapterverse_api.draft.requests import PassageReading
-from chapterverse_api.search.ranking import Candidate, section_key, weigh_memories
-from chapterverse_api.search.rerankers import Reranker
+from chapterverse_api.search.ranking import Candidate, section_key
 from chapterverse_api.search.results import Retrieval, load_weights, logit
 
 #: Candidates that are read. Twelve put .644 and .757 of the right sections first, on two sets of sites; eight .644 and
@@ -35,28 +32,6 @@ MAX_READING_SECONDS = 3.0
 _LANGUAGE = "en"
 #: Words of other scripts are no words to the model.
 _MIN_ASCII_SHARE = 0.5
-
-
-def rerank(retrieval: Retrieval, question: str, reranker: Reranker) -> Retrieval:
-    """Order the candidates by a model, ties as before. If the model fails, keep the order, and note the failure."""
-    if not retrieval.candidates:
-        return retrieval
-    started, failures, relevance = time.perf_counter(), retrieval.failures, None
-    try:
-        relevance = reranker.rerank(question, [c.chunk.embed_text for c in retrieval.candidates])
-    except ProviderError as error:
-        failures = {**failures, "reranker": error}
-    timings = {**retrieval.timings, "rerank": time.perf_counter() - started}
-    if relevance is None:
-        return replace(retrieval, failures=failures, timings=timings)
-    pairs = zip(retrieval.candidates, relevance, strict=True)
-    scored = [c._replace(score=v, components={**c.components, "rerank": v}) for c, v in pairs]
-    return replace(
-        retrieval,
-        candidates=tuple(weigh_memories(sorted(scored, key=lambda c: -c.score))),
-        algorithm=f"{retrieval.algorithm} + {reranker.name}",
-        timings=timings,
-    )
 
 
 def read_candidates(retrieval: Retrieval, question: str, model: ReadingModel, deadline: Deadline) -> Retrieval:

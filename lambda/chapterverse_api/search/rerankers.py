@@ -1,4 +1,4 @@
-"""The interface of rerankers, which adapters load without the search; `search.reading` uses them."""
+"""The interface of a model that orders the results of a search anew. It loads little, as providers import it."""
 
 from __future__ import annotations
 

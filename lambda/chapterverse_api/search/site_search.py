@@ -34,7 +34,7 @@ from chapterverse_api.index.site_index import SiteIndex, on_page, page_of
 from chapterverse_api.log import QueryProgress
 from chapterverse_api.search.question import correct
 from chapterverse_api.search.ranking import Wording, weigh_memories, with_sides
-from chapterverse_api.search.reading import read_candidates, rerank
+from chapterverse_api.search.reading import read_candidates
 from chapterverse_api.search.rerankers import Reranker
 from chapterverse_api.search.results import Retrieval, answer_features, answerability, matched_share, merge_retrievals
 
@@ -167,6 +167,28 @@ def order_by_models(
     if question and reading_model:
         retrieval = read_candidates(retrieval, question, reading_model, deadline)
     return retrieval if retrieval.confidence is not None else replace(retrieval, confidence=retrieval.unread_confidence)
+
+
+def rerank(retrieval: Retrieval, question: str, reranker: Reranker) -> Retrieval:
+    """Order the candidates by a model, ties as before. If the model fails, keep the order, and note the failure."""
+    if not retrieval.candidates:
+        return retrieval
+    started, failures, relevance = time.perf_counter(), retrieval.failures, None
+    try:
+        relevance = reranker.rerank(question, [c.chunk.embed_text for c in retrieval.candidates])
+    except ProviderError as error:
+        failures = {**failures, "reranker": error}
+    timings = {**retrieval.timings, "rerank": time.perf_counter() - started}
+    if relevance is None:
+        return replace(retrieval, failures=failures, timings=timings)
+    pairs = zip(retrieval.candidates, relevance, strict=True)
+    scored = [c._replace(score=v, components={**c.components, "rerank": v}) for c, v in pairs]
+    return replace(
+        retrieval,
+        candidates=tuple(weigh_memories(sorted(scored, key=lambda c: -c.score))),
+        algorithm=f"{retrieval.algorithm} + {reranker.name}",
+        timings=timings,
+    )
 
 
 def search_follow_up(

@@ -13,9 +13,8 @@ from chapterverse.settings import Settings
 from chapterverse.store import Snapshot, only_scope, open_store
 from chapterverse_api.index.site_index import page_of
 from chapterverse_api.search.ranking import RANK_WEIGHTS
-from chapterverse_api.search.reading import rerank
 from chapterverse_api.search.results import Retrieval
-from chapterverse_api.search.site_search import HYBRID_ALGORITHM, LEXICAL_ALGORITHM, SearchRequest, retrieve
+from chapterverse_api.search.site_search import HYBRID_ALGORITHM, LEXICAL_ALGORITHM, SearchRequest, rerank, retrieve
 
 #: "dwindle" stands on no page; to the embedder it means "uninstalling".
 SAME = {"dwindle": "uninstalling"}
