@@ -25,7 +25,6 @@ from chapterverse_api.index.site_index import SiteIndex
 from chapterverse_api.search.rerankers import Reranker
 
 if TYPE_CHECKING:
-    from chapterverse.reading import ReadingModel
     from chapterverse_api.draft.draft import Checker
 
 #: The settings of money: what they say is checked even if no model can cost any.

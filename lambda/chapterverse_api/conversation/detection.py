@@ -1,4 +1,4 @@
-"""Tells by its words what a message is: small talk that asks the documentation nothing, a follow-up, or a question.
+"""Tells by its words what a message is: small talk, a follow-up, which a model may rewrite, or a question.
 
 Small talk is "thanks", "are you human", "how do I begin" or "?". Utterances of each language are data, in
 `small_talk.json`. A message is an opening only word for word, as one more word makes a question of it ("how do I begin

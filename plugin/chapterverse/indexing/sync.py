@@ -65,11 +65,7 @@ def preview(
 
 
 def _publish(source_set: SourceSet, target: Target, progress: Progress, *, damaged: bool) -> Report:
-    """Publish what differs.
-
-    Args:
-        damaged: whether the live generation can't be read, so that all of it is built again.
-    """
+    """Publish what differs; of a damaged live generation, which can't be read, everything."""
     from chapterverse.indexing.apply import apply, publishing, remember, renewing
 
     # Lock before embedding, so that the loser of a race pays for nothing.

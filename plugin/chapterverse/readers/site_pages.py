@@ -227,11 +227,7 @@ def _source_names(built: Mapping[str, BuiltPage]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class PageReader:
-    """Reads a built page.
-
-    Attributes:
-        text: of its file; None reads the file once the page is parsed.
-    """
+    """Reads a built page from the text that it holds, else from its file once the page is parsed."""
 
     folder: Path
     path: str
