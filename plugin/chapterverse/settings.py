@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import field, make_dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from chapterverse.errors import ConfigurationError
 from chapterverse.extensions import find_settings
@@ -51,14 +51,9 @@ _Fields: Any = make_dataclass(
     "Settings",
     [
         *((s.name, Any, field(default=s.default, repr=s.kind != "secret")) for s in SETTINGS.values()),
-        # Sources beyond the site to index too (see `external_entries`).
         ("also", "tuple[Any, ...]", field(default=())),
-        # Whether a pull request is being built, which never writes the site's own remote index.
         ("pull_request", bool, field(default=False)),
-        # The store that `preview_store` replaced; empty if none.
         ("preview_of", str, field(default="")),
-        # Names and values of the variables that begin with `CHAPTERVERSE_TOOL_`, for headers of tools, and of the
-        # settings that other distributions declare.
         *((name, "tuple[tuple[str, Any], ...]", field(default=(), repr=False)) for name in ("tool_secrets", "foreign")),
     ],
     frozen=True,
@@ -73,11 +68,24 @@ class Settings(_Fields):  # type: ignore[misc]  # a type checker does not see it
     The manifests in `chapterverse.manifests` declare them. `settings[SETTING]` is the value of any, also of one that
     another distribution declares.
 
+    Attributes:
+        also: sources beyond the site to index too (see `external_entries`).
+        pull_request: whether a pull request is being built, which never writes the site's own remote index.
+        preview_of: the store that `preview_store` replaced; empty if none.
+        tool_secrets: names and values of the variables that begin with `CHAPTERVERSE_TOOL_`, for headers of tools.
+        foreign: names and values of settings that other distributions declare.
+
     Raises:
         ConfigurationError: a count is out of its range, or a switch is neither true nor false.
     """
 
     __slots__ = ()
+    if TYPE_CHECKING:
+        also: tuple[Any, ...]
+        pull_request: bool
+        preview_of: str
+        tool_secrets: tuple[tuple[str, Any], ...]
+        foreign: tuple[tuple[str, Any], ...]
 
     def __init__(self, **values: Any) -> None:
         super().__init__(**values)
