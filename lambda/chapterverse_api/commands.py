@@ -92,7 +92,7 @@ class ServiceSession(Service):
         return site_filter(query.filters, snapshot, index, entity=query.entity, hidden_types=hidden_types)
 
     def _search_follow_up(self, query: ChatQuery, snapshot: Snapshot, search: Callable[[str], Retrieval]) -> Retrieval:
-        """Search as an answer does, except that no model writes a follow-up in full."""
+        """Search without a model that writes a follow-up in full, in all languages, and with memories."""
         question, conversation = query.query or "", Conversation.from_query(query, self.resources.signer)
         languages = snapshot.head.languages
         verdict: FollowUpVerdict = detect_follow_up(question, languages) if conversation.questions else "no"

@@ -1,8 +1,9 @@
 """Turns matched words into evidence: a probability from 0 to 1 that a chunk answers a question.
 
 A fused or min-max score can't express it, because its best hit is always 1. Evidence is absolute: a logistic function
-of a question's and a chunk's features. A chunk below the floor is not answered from. The coefficients are stored in the
+of a question's and a chunk's features. The floor is the least evidence of an answer. The coefficients are stored in the
 head of the index that they were fitted for; neither they nor the floor ever move to another index or another embedder.
+`indexing.evidence_fit` fits them, and `chapterverse_api.search.results` says when the floor decides.
 
 There are seven features:
 

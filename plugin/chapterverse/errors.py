@@ -1,4 +1,4 @@
-"""The errors that this project raises on purpose.
+"""The errors that users see.
 
     ChapterVerseError
     ├── InputError              the user's input can't be used; nothing was changed
@@ -13,6 +13,7 @@
     │   ├── IndexMismatch       written by another embedder, or in a newer format
     │   ├── IndexLocked         another process is publishing, or won the race
     │   └── IndexCorrupt        files of the index are damaged
+    ├── LimiterFault, RecordsFault   of the service: shared counters, or kept conversations, can't be used
     ├── FetchFailed             an address of another server was not fetched, or may not be
     └── ProviderError           a model service rejected a call, failed or took too long
         ├── TextRejected        it will never take the request as it is
@@ -36,7 +37,7 @@ _observer = contextvars.ContextVar[Callable[[], object] | None]("retry_observer"
 
 
 class ChapterVerseError(Exception):
-    """The base class of all errors that we raise on purpose."""
+    """The base class of all errors that users see."""
 
 
 class InputError(ChapterVerseError):

@@ -48,7 +48,7 @@ _LAST = -1000
 
 
 class ChapterVerseConfig(Config):
-    """The options under `plugins: - chapterverse:`; the environment variable of the same name overrides each."""
+    """The options under `plugins: - chapterverse:`; the variable of one that is a setting overrides it."""
 
     publish = c.Optional(c.Type(bool))
     """Whether a clean build writes the index; unset means yes for the embedded store and no for a remote one."""

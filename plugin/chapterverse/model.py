@@ -149,7 +149,7 @@ class Page:
         language: the BCP 47 tag of the language.
         created_at: the date that the page states, ISO 8601 UTC; None without one.
         facts: further fields of the chunks, which only documents beside the pages have.
-        structured_data: the JSON-LD of the page, pruned (see `readers.html.structured_data`).
+        structured_data: the JSON-LD of the page, pruned (see `readers.html.metadata`).
     """
 
     file_path: str

@@ -69,7 +69,7 @@ class Settings(_Fields):  # type: ignore[misc]  # a type checker does not see it
     another distribution declares.
 
     Attributes:
-        also: sources beyond the site to index too (see `external_entries`).
+        also: sources beyond the site to index too (see `ext.sources.entries`).
         pull_request: whether a pull request is being built, which never writes the site's own remote index.
         preview_of: the store that `preview_store` replaced; empty if none.
         tool_secrets: names and values of the variables that begin with `CHAPTERVERSE_TOOL_`, for headers of tools.

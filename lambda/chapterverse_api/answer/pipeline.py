@@ -8,7 +8,8 @@ answer    `drafting`: quotes, or a draft of a model by a room; data by another
 check     quotes hold by construction; what a model wrote, `ext.models` and `ext.check` hold to its sources
 response  `response`: the whole, a refusal, or a question back
 
-Only what a reader may ask next goes back to the search, because it depends on what the answer cites.
+What a reader may ask next goes back to the search, because it depends on what the answer cites; so does a model that
+looks again.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
 A request is checked before it can cause costs, the cheapest check first:
 
-    origin      origin and host name against an exact allow-list        here                     403
+    origin      origin and host name against an allow-list              here                     403
     method, path                                                        the router               404, 405
     body        content type, size, UTF-8, strict JSON                  http/admission.py        415, 413, 400
     contract    the pydantic model of the route                         contract.py              422
     work        optional proof of work after half of a window           ext/work                 429
-    rate        requests of this client: three windows, atomic          http/admission.py        429
+    rate        requests of this client: all windows, atomic            http/admission.py        429
     budget      the rest of the day's budget for models                 ext/budget               a free answer
 
 Rejections and crashes have the same headers as answers: without CORS headers a browser reports a network error instead

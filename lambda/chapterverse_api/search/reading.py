@@ -63,7 +63,7 @@ def read_candidates(retrieval: Retrieval, question: str, model: ReadingModel, de
     shares = [odd / sum(odds) for odd in odds]
     read = [
         candidate._replace(
-            reading=PassageReading(share, _part_probabilities(own, reading)),
+            reading=PassageReading(share, _log_probabilities(own, reading)),
             components={**candidate.components, "reading": reading.relevance, "cosine": cosine},
         )
         for candidate, own, share, (reading, cosine) in zip(first, parts, shares, readings, strict=True)
@@ -110,7 +110,7 @@ def passage_parts(candidate: Candidate) -> list[str]:
     return parts
 
 
-def _part_probabilities(parts: Sequence[str], reading: Reading) -> dict[str, float]:
+def _log_probabilities(parts: Sequence[str], reading: Reading) -> dict[str, float]:
     """Return the log-probability of each part that was read."""
     if not reading.parts:
         return {}

@@ -1,6 +1,6 @@
 """The command line. Results go to standard output (with `--json` exactly one document), all else to standard error.
 
-Exit codes: 0 success, 1 failure, 2 usage, 3 if `check` has findings or `eval` misses a bar.
+Exit codes: 0 success, 1 failure, 2 usage, 3 if `check` finds errors (or what its options name) or `eval` misses a bar.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Works on the built site of any generator: injects the widget and checks the result."""
+"""Works on the built site of any generator: injects the widget, writes its files and those for agents."""

@@ -388,7 +388,7 @@ def rank_with_ties(
         size *= 4
 
 
-def is_storable(value: str | int) -> bool:
+def can_hold(value: str | int) -> bool:
     """Return whether a store can hold this value of a field. It can't find other values either."""
     if isinstance(value, int):
         return value in INTEGERS

@@ -28,7 +28,7 @@ import qdrant_edge as edge
 from chapterverse.errors import ChapterVerseError, IndexCorrupt, IndexFault, IndexMismatch
 from chapterverse.filters import SELDOM, And, Filter, In
 from chapterverse.model import Chunk, Head, Point, SparseVector
-from chapterverse.store import Hit, files, is_storable, rank_with_ties
+from chapterverse.store import Hit, can_hold, files, rank_with_ties
 from chapterverse.store.files import Manifest
 
 _Key = TypeVar("_Key")
@@ -263,7 +263,7 @@ class Shard:
     def _condition(self, filters: Filter) -> Any:
         if isinstance(filters, In):
             # Any, because the stubs ask for lists of one type. A value that can't be stored can't be found either.
-            values: list[Any] = [value for value in filters.values if is_storable(value)]
+            values: list[Any] = [value for value in filters.values if can_hold(value)]
             constant = self._constants.get(filters.field)
             if constant is not None:
                 return edge.Filter() if set(constant).intersection(values) else _NO_POINT

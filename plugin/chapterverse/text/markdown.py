@@ -1,7 +1,7 @@
 """Reads Markdown back: the text that a reader sees, without link targets, and tables.
 
 A link's address is not part of the page's text. It would be invisible to readers, match as a word, and count as support
-of an answer. Chunks keep the original Markdown; callers remove targets where they use it.
+of an answer. Pages that were read from Markdown keep it; callers remove targets where they use it.
 
 This is not a parser: it knows code, which it keeps, and brackets. Shortcut references (`[name]`) look like plain
 brackets without the page's definitions, and stay.

@@ -1,7 +1,6 @@
 """Splits Markdown into sentences, list items, headings, table rows and code blocks, while it is written.
 
-This is the only place that knows where one of them ends: a model's answer is checked and shown in these units, and a
-passage is read in them.
+A model's answer is checked and shown in these units, and a passage is read in them.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from chapterverse.filters import NOTHING, And, Filter, In
 from chapterverse.model import NAMESPACE, Head, Scope
-from chapterverse.store import is_storable, parse_head, translating_errors
+from chapterverse.store import can_hold, parse_head, translating_errors
 
 #: A filter in the form that the server takes in every request.
 Where: TypeAlias = Mapping[str, Any]
@@ -162,8 +162,8 @@ def _condition(filters: Filter) -> dict[str, Any]:
 
 def _storable_values(name: str, values: Sequence[str | int]) -> dict[str, Any]:
     # A value that can't be stored can't be found either. The server rejects lists of two types.
-    texts = [v for v in values if isinstance(v, str) and is_storable(v)]
-    numbers = [v for v in values if isinstance(v, int) and is_storable(v)]
+    texts = [v for v in values if isinstance(v, str) and can_hold(v)]
+    numbers = [v for v in values if isinstance(v, int) and can_hold(v)]
     if texts and numbers:
         return {"should": [any_of(name, texts), any_of(name, numbers)]}
     return any_of(name, texts or numbers)

@@ -1,8 +1,7 @@
 """Converts inline HTML to Markdown.
 
 Links keep only their text: an address costs tokens and says little, and retrieval finds the linked page anyway.
-Text is not escaped; nothing downstream parses a block's Markdown again. A paragraph of which
-the Markdown source is known stays as written.
+Text is not escaped. A paragraph of which the Markdown source is known stays as written.
 """
 
 from __future__ import annotations
