@@ -64,7 +64,7 @@ SLOW = (
     "lambdas/test_malformed", "lambdas/test_function",
     "ext/check/test_injections", "ext/check/test_lies", "api/http/guard/test_hostile", "api/limits/test_races",
     "ext/server/test_connections", "api/test_outages", "ext/check/test_mutations", "lambdas/test_runtime",
-    "ext/check/test_addresses_of",
+    "api/test_addresses_of",
     "cli/test_serve", "cli/test_mcp", "indexing/test_transfer", "store/test_preallocation",
     "ext/conversations/test_dynamodb",
     "api/search/rerankers/test_mutations", "widget/test_firefox", "widget/test_hostile", "widget/test_commonmark",

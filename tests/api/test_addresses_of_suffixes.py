@@ -25,7 +25,7 @@ from chapterverse_api.ext.check.links.address_filter import AddressFilter
 from chapterverse_api.ext.check.links.host_names import TOP_LEVEL
 from ext.check.spellings import spellings, survives
 
-sys.path.append(str(Path(__file__).parents[3] / "scripts"))
+sys.path.append(str(Path(__file__).parents[2] / "scripts"))
 from top_level_domains import TARGET, rows, suffixes
 
 QUESTION = "Where does Quill keep its cache?"
