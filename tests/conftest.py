@@ -52,7 +52,7 @@ ARGUMENTS = (
 #: whole deployments. What a change breaks most, units and contracts, is not here.
 SLOW = (
     "faults/", "fuzz/", "e2e/", "generators/", "questions/", "reading/test_processors",
-    "infra/test_stack", "infra/test_package", "infra/test_keys", "infra/test_template", "infra/test_transform",
+    "infra/test_stack", "infra/test_package", "infra/test_keys", "infra/test_template",
     "store/test_qdrant_", "store/test_s3.py", "store/test_edge", "store/test_takeover",
     "ledger/test_postgres", "ext/conversations/test_postgres",
     "indexing/test_history", "indexing/test_races", "indexing/test_publish_policy",
@@ -65,7 +65,7 @@ SLOW = (
     "ext/check/test_injections", "ext/check/test_lies", "api/http/guard/test_hostile", "api/limits/test_races",
     "ext/server/test_connections", "api/test_outages", "ext/check/test_mutations", "lambdas/test_runtime",
     "api/test_addresses_of",
-    "cli/test_serve", "cli/test_mcp", "indexing/test_transfer", "store/test_preallocation",
+    "cli/test_serve", "cli/test_mcp", "store/test_preallocation",
     "ext/conversations/test_dynamodb",
     "api/search/rerankers/test_mutations", "widget/test_firefox", "widget/test_hostile", "widget/test_commonmark",
 )  # fmt: skip
