@@ -10,7 +10,6 @@ from chapterverse.extensions import load_part
 from chapterverse.filters import version_of
 from chapterverse.settings import Settings
 from chapterverse_api import log
-from chapterverse_api.answer.event import KeptConversations
 from chapterverse_api.answer.pipeline import answer_turn
 from chapterverse_api.answer.resources import Resources
 from chapterverse_api.answer.turn import Turn
@@ -55,10 +54,6 @@ class Service:
     @property
     def site(self) -> str:
         return self.resources.index.address
-
-    @property
-    def threads(self) -> KeptConversations | None:
-        return self.resources.threads
 
     def inherit_from(self, before: Service) -> Self:
         """Return this service with the counters and keys of `before`; see `Resources.inherit_from`."""
@@ -110,8 +105,8 @@ class Service:
             characters=len(comment),
             **words,
         )
-        if self.threads:
-            self.threads.rate(rating)
+        if self.resources.threads:
+            self.resources.threads.rate(rating)
 
     def status(self) -> ServiceStatus:
         """Return the state of indexes, models and budget; see `Resources.status`."""

@@ -1,4 +1,4 @@
-"""Progress of long work: a callback, and a bar on standard error.
+"""Long work: its progress, by a callback and a bar on standard error, and threads that an interrupt can end.
 
 Without a terminal only stages that start with `WAITING` are printed, as one line: a run that does nothing for a minute
 should say why.
@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import TypeAlias, TypeVar
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, TypeAlias, TypeVar
 
 #: Called with (stage, number done, total number).
 Progress: TypeAlias = Callable[[str, int, int], None]
@@ -17,6 +19,7 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 WAITING = "Waiting"
 
 _Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
 def track(progress: Progress, stage: str, items: Sequence[_Item]) -> Iterator[_Item]:
@@ -25,6 +28,33 @@ def track(progress: Progress, stage: str, items: Sequence[_Item]) -> Iterator[_I
         progress(stage, done, len(items))
         yield item
     progress(stage, len(items), len(items))
+
+
+def map_in_threads(function: Callable[[_Item], _Result], items: Sequence[_Item], threads: int) -> Iterator[_Result]:
+    """Yield the result for each item, in order; raise the first error.
+
+    Another thread runs the pool, since Ctrl-C could strike the main one while it holds a lock that the pool waits for.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    outcomes, pool = SimpleQueue[tuple[Any, BaseException | None]](), ThreadPoolExecutor(threads)
+
+    def run() -> None:
+        try:
+            for result in pool.map(function, items):
+                outcomes.put((result, None))
+        except BaseException as error:
+            outcomes.put((None, error))
+
+    Thread(target=run, daemon=True).start()
+    try:
+        for _ in items:
+            result, error = outcomes.get()
+            if error is not None:
+                raise error
+            yield result
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 @contextlib.contextmanager

@@ -236,9 +236,9 @@ def test_a_plan_stands_whose_index_hangs_when_it_is_checked(
             records=f"sqlite:{tmp_path / 'broken'}",
         )
         planning = quill.service(settings, store=reading(server))
-        assert isinstance(planning.threads, Threads)
-        planning.threads.recall("abc")
-        assert planning.threads.degraded
+        assert isinstance(planning.resources.threads, Threads)
+        planning.resources.threads.recall("abc")
+        assert planning.resources.threads.degraded
         with Hanging(server, after_the_search()):
             reply = plan_step(planning, PlanRequest(query="How do I clear the cache?"), deadline=Deadline())
     # A plan is not kept: it loses nothing by a database that can't be reached.

@@ -21,6 +21,7 @@ from chapterverse.calibration import (
     weigh_words,
 )
 from chapterverse.model import PERSONA, SparseVector
+from chapterverse.progress import map_in_threads
 from chapterverse.store import Snapshot
 from chapterverse.text.lexical import WordTerms, words
 from chapterverse.text.markdown import plain
@@ -85,12 +86,9 @@ def _make_questions(sample: Sequence[Sequence[WordTerms]]) -> Iterator[tuple[lis
 
 
 def _all_features(questions: Sequence[Sequence[WordTerms]], snapshot: Snapshot) -> list[ChunkFeatures]:
-    from concurrent.futures import ThreadPoolExecutor
-
     # The store may be remote: count all terms in one call and search concurrently.
     counts = count_terms({t for question in questions for terms in question for t in terms}, snapshot)
-    with ThreadPoolExecutor(_CONCURRENT_SEARCHES) as pool:
-        return list(pool.map(lambda question: _best_features(question, counts, snapshot), questions))
+    return [*map_in_threads(lambda q: _best_features(q, counts, snapshot), questions, _CONCURRENT_SEARCHES)]
 
 
 def _best_features(word_terms: Sequence[WordTerms], counts: Mapping[int, int], snapshot: Snapshot) -> ChunkFeatures:

@@ -174,6 +174,6 @@ def test_a_late_answer_leaves_less_time_for_a_summary(
 
 def test_without_records_nothing_is_kept(settings: Settings) -> None:
     service = quill.service(settings)
-    assert service.threads is None
+    assert service.resources.threads is None
     assert quill.ask(service, CACHE).thread_id is None
     assert quill.ask(service, CACHE, thread_id="abc").thread_id == "abc"

@@ -25,22 +25,22 @@ def service(tmp_path: Path) -> Scripted:
 
 
 def kept(service: Scripted, thread_id: str) -> int:
-    assert isinstance(service.threads, Threads)
-    return len(service.threads.recall(thread_id).turns)
+    assert isinstance(service.resources.threads, Threads)
+    return len(service.resources.threads.recall(thread_id).turns)
 
 
 def test_a_thread_is_forgotten_and_no_other(service: Scripted) -> None:
-    assert isinstance(service.threads, Threads)
+    assert isinstance(service.resources.threads, Threads)
     for name in ("abc-1", "abc-2"):
-        service.threads.remember(name, ChatQuery(query="q"), answered())
+        service.resources.threads.remember(name, ChatQuery(query="q"), answered())
     response = Client(create_app(service)).request("DELETE", "/v1/threads/abc-1")
     assert (response.status_code, response.content) == (204, b"")
     assert (kept(service, "abc-1"), kept(service, "abc-2")) == (0, 1)
 
 
 def test_whether_there_was_one_is_not_told(service: Scripted) -> None:
-    assert isinstance(service.threads, Threads)
-    service.threads.remember("known", ChatQuery(query="q"), answered())
+    assert isinstance(service.resources.threads, Threads)
+    service.resources.threads.remember("known", ChatQuery(query="q"), answered())
     known, unknown = Client(create_app(service)).many(
         ("DELETE", f"/v1/threads/{name}", {}) for name in ("known", "unknown")
     )
@@ -74,8 +74,8 @@ def test_it_stands_in_the_documents_where_threads_are_kept(service: Scripted) ->
 
 
 def test_a_foreign_page_forgets_nothing(service: Scripted) -> None:
-    assert isinstance(service.threads, Threads)
-    service.threads.remember("abc", ChatQuery(query="q"), answered())
+    assert isinstance(service.resources.threads, Threads)
+    service.resources.threads.remember("abc", ChatQuery(query="q"), answered())
     asked = {"headers": {"origin": "https://evil.example"}}
     assert Client(create_app(service)).request("DELETE", "/v1/threads/abc", **asked).status_code == 403
     assert kept(service, "abc") == 1

@@ -15,7 +15,7 @@ router = APIRouter(prefix="/v1")
 @router.delete("/threads/{thread_id}", status_code=204, responses=openapi_entries(403, 422, 500, 503))
 def forget(thread_id: Name, request: Request) -> Response:
     """Forget a conversation. Its id is enough to do so; the response doesn't reveal whether it existed."""
-    threads = get_service(request.app).threads
+    threads = get_service(request.app).resources.threads
     if threads is None:
         raise from_status(404)
     with reaching_records():

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
@@ -22,7 +21,7 @@ from chapterverse.ext.enrichment.setting import Enricher, EnricherSetting
 from chapterverse.ext.net.retry import RetryPolicy
 from chapterverse.indexing.additions import Enrichment
 from chapterverse.model import PAGE, PERSONA, Chunk, Point, SparseVector, embed_hash
-from chapterverse.progress import Progress
+from chapterverse.progress import Progress, map_in_threads
 from chapterverse.text import lexical, tokens
 from chapterverse.text.markdown import plain
 
@@ -225,12 +224,10 @@ class _EnrichmentRun:
         # Opened before the threads, so that a missing key is one error.
         model = self._setting.model
         texts: dict[str, str | None] = {}
-        with ThreadPoolExecutor(_THREADS) as pool:
-            for done, (request, text) in enumerate(
-                zip(requests, pool.map(partial(self._ask, model), requests), strict=True)
-            ):
-                progress("Enriching pages", done, len(requests))
-                texts[request.path] = text
+        replies = map_in_threads(partial(self._ask, model), requests, _THREADS)
+        for done, (request, text) in enumerate(zip(requests, replies, strict=True)):
+            progress("Enriching pages", done, len(requests))
+            texts[request.path] = text
         progress("Enriching pages", len(requests), len(requests))
         paid = [(request, text) for request in requests if (text := texts[request.path]) is not None]
         self._count([request for request, _ in paid], [tokens.count(text) for _, text in paid])

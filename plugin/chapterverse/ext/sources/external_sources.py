@@ -12,7 +12,6 @@ import json
 import re
 import time
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +27,7 @@ from chapterverse.ext.sources.external import Media, read_external
 from chapterverse.indexing.additions import ExternalSources
 from chapterverse.model import PAGE, Page, Source, main_language
 from chapterverse.page_kinds import OPTED_OUT
+from chapterverse.progress import map_in_threads
 from chapterverse.readers.folder import read_page
 from chapterverse.readers.site_pages import require_unchanged
 from chapterverse.readers.urls import SAFE, is_web_address, read_locations
@@ -112,8 +112,7 @@ class _CollectionRun:
                 if url.rstrip("/") not in self.addresses and by_url.get(url) is None:
                     by_url[url] = stored
         missing = [url for url, stored in by_url.items() if stored is None]
-        with ThreadPoolExecutor(_CONCURRENT_DOWNLOADS) as pool:
-            by_url.update(zip(missing, pool.map(self._get, missing), strict=True))
+        by_url.update(zip(missing, map_in_threads(self._get, missing, _CONCURRENT_DOWNLOADS), strict=True))
         for url, stored in by_url.items():
             if stored:
                 self._add_download(url, stored)

@@ -245,8 +245,8 @@ def test_turns_are_kept_as_those_of_the_chat(index: Path, tmp_path: Path) -> Non
     service = ServiceSession.open(Settings(store=f"edge:{index}", records=f"sqlite:{tmp_path}/records.db"))
     body = {"messages": [{"role": "user", "content": QUESTION}], "thread_id": "thread-of-a-front-end"}
     assert Client(create_app(service)).post(PATH, body).status_code == 200
-    assert isinstance(service.threads, Threads)
-    (turn,) = service.threads.recall("thread-of-a-front-end").turns
+    assert isinstance(service.resources.threads, Threads)
+    (turn,) = service.resources.threads.recall("thread-of-a-front-end").turns
     assert turn.question == QUESTION
 
 

@@ -154,8 +154,8 @@ def test_with_records_it_is_kept_and_the_second_takes_the_place_of_the_first(tmp
     client = Client(create_app(keeps))
     for document in (said(comment="No.", reason="wrong"), said(turn_id="f" * 32), said(rating="up", comment="Yes.")):
         assert client.post("/v1/feedback", document).status_code == 204
-    assert isinstance(keeps.threads, Threads)
-    assert [(r.turn_id, r.rating, r.reason, r.comment) for r in keeps.threads.ratings(9)] == [
+    assert isinstance(keeps.resources.threads, Threads)
+    assert [(r.turn_id, r.rating, r.reason, r.comment) for r in keeps.resources.threads.ratings(9)] == [
         (TURN, "up", "", "Yes."),
         ("f" * 32, "down", "", ""),
     ]
